@@ -1,0 +1,105 @@
+"""What is true at one moment, whole and immutable: everything that is published is read from here.
+
+Publishers consume a `Snapshot` and never touch the kernel. Names are already decided (numbers
+became names, what did not fit under the limit became `other`), so that every publisher tells
+the same story. Durations are in nanoseconds, times in nanoseconds since the epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of one target: how often, how it failed, how long it took.
+
+    `buckets` has one number per kernel bucket (`histogram.bucket_count(scale)` of them, dense);
+    `untimed` are calls without a duration. The count is their sum, by construction.
+    """
+
+    target: str
+    syscall: str
+    untimed: int
+    sum_ns: int
+    buckets: Sequence[int]
+    errors: tuple[tuple[str, int], ...]  # (errno name, count), sorted by name
+    created_ns: int  # when the series was first admitted
+
+    @property
+    def timed(self) -> int:
+        return sum(self.buckets)
+
+    @property
+    def count(self) -> int:
+        return self.untimed + self.timed
+
+
+@dataclass(frozen=True, slots=True)
+class InFlight:
+    """Calls of one target that are in the kernel now."""
+
+    target: str
+    syscall: str
+    count: int
+    oldest_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class TargetState:
+    """A target and the life of its processes."""
+
+    name: str
+    kind: str  # pid, cgroup, all
+    root: str  # what was listed: "4711", "/system.slice/nginx.service", ""
+    up: bool
+    trees: int
+    processes: int
+    threads: Mapping[str, int]  # running, sleeping, uninterruptible, stopped
+    forks: int
+    execs: int
+    exits: Mapping[str, int]  # ok, error, signal
+    created_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class MapFill:
+    """How full a BPF map is."""
+
+    name: str
+    entries: int
+    max_entries: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramCost:
+    """The kernel's own statistics of one of our programs, where they are enabled."""
+
+    name: str
+    run_ns: int
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One consistent reading of the kernel, named and limited, ready to publish."""
+
+    time_ns: int
+    started_ns: int
+    scale: int
+    calls: Sequence[Call]
+    in_flight: Sequence[InFlight]
+    targets: Sequence[TargetState]
+    lost_calls: Mapping[str, int]  # reason -> calls
+    lost_events: Mapping[str, int] = field(default_factory=dict)
+    dropped_spans: Mapping[str, int] = field(default_factory=dict)
+    export_failures: Mapping[str, int] = field(default_factory=dict)
+    maps: Sequence[MapFill] = ()
+    programs: Sequence[ProgramCost] | None = None  # None: self_cost is off
+    series: int = 0
+    series_limit: int = 0
+    series_folded: int = 0
+    reload_successful: bool = True
+    reload_success_time_ns: int = 0
+    build_info: Mapping[str, str] = field(default_factory=dict)
