@@ -11,17 +11,17 @@ Source: https://opentelemetry.io/docs/specs/otel/metrics/data-model/#exponential
 
 from __future__ import annotations
 
-MIN_OCTAVE = -30  # 2**-30 s < 1 ns: the lowest duration there is lies in the first octave
-OCTAVES = 64  # up to 2**34 s, more than 2**63 ns
-MAX_SCALE = 3
+from exporter.kernel.buckets import MAX_SCALE, OCTAVES, bucket_count
+
+__all__ = [
+    "CLASSIC_LOG2", "MAX_SCALE", "MIN_OCTAVE", "OCTAVES", "bucket_count", "buckets_below",
+    "index_of", "otel_offset", "upper_bound",
+]  # fmt: skip
+
+MIN_OCTAVE = -30  # 2**-30 s < 1 ns: the shortest duration lies in the first octave, 2**63 ns in the last
 
 #: Upper bounds of the classic buckets in log2 of a second: powers of four, 2**-20 (0.95 us) to 2**4.
 CLASSIC_LOG2 = tuple(range(-20, 5, 2))
-
-
-def bucket_count(scale: int) -> int:
-    """How many buckets the kernel keeps at `scale`."""
-    return OCTAVES << scale
 
 
 def otel_offset(scale: int) -> int:

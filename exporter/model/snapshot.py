@@ -61,6 +61,7 @@ class TargetState:
     execs: int
     exits: Mapping[str, int]  # ok, error, signal
     created_ns: int
+    bounds: tuple[int, ...] | None = None  # kernel buckets that end at its classic `le` bounds
 
 
 @dataclass(frozen=True, slots=True)

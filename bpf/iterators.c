@@ -1,0 +1,120 @@
+/* What user space asks about all tasks: each is one pass over them, begun by a read(). */
+
+/* Every process, for the closure of trees. */
+int list_processes(struct task_iteration *ctx)
+{
+	void *task = ctx->task, *sequence = sequence_of(ctx);
+
+	if (!task || read32(task, OFF_task_struct_pid) != read32(task, OFF_task_struct_tgid))
+		return 0;
+	struct process_record record = {
+		.key = process_of(task),
+		.parent = process_of(read_pointer(task, OFF_task_struct_real_parent)),
+	};
+	struct membership *m = traced_tgids.lookup(&record.key);
+	if (m) {
+		record.member = *m;
+		record.flags |= PROCESS_KNOWN;
+	}
+	if (process_alive(task))
+		record.flags |= PROCESS_ALIVE;
+	if (read32(task, OFF_task_struct_flags) & PF_KTHREAD)
+		record.flags |= PROCESS_KERNEL;
+	bpf_seq_write(sequence, &record, sizeof(record));
+	return 0;
+}
+
+static __always_inline void report(void *sequence, u32 result)
+{
+	bpf_seq_write(sequence, &result, sizeof(result));
+}
+
+/* Makes the truth of a process true: in which listed cgroup is it now? */
+static __always_inline void sync_process(void *task, struct process_key *key, void *sequence)
+{
+	struct membership *m = traced_tgids.lookup(key);
+	u32 slot = cgroup_slot(task);
+
+	if (!m) {
+		struct membership found = { .cgroup = slot, .slot = slot };
+		if (slot && process_alive(task))
+			report(sequence, traced_tgids.update(key, &found) ? SYNC_REFUSED : SYNC_CHANGED);
+		return;
+	}
+	if (m->cgroup == slot && m->slot == decide(m))
+		return;
+	m->cgroup = slot;
+	m->slot = decide(m);
+	report(sequence, SYNC_CHANGED);
+}
+
+/* Carries the truth into the storage of every thread. Writes what changed: a pass that writes
+ * nothing found everything in its place. */
+int sync_tasks(struct task_iteration *ctx)
+{
+	void *task = ctx->task, *sequence = sequence_of(ctx);
+
+	if (!task || read32(task, OFF_task_struct_exit_state))
+		return 0;
+	struct process_key key = process_of(task);
+	if (read32(task, OFF_task_struct_pid) == key.tgid)
+		sync_process(task, &key, sequence);
+
+	struct task_state *state = tasks.task_storage_get(task, 0, 0);
+	struct membership *m = traced_tgids.lookup(&key);
+	if (state && state->flags & LOST) {
+		struct membership wanted = state->wanted;
+		if (!m) {
+			if (traced_tgids.update(&key, &wanted)) {
+				report(sequence, SYNC_REFUSED);
+				return 0;
+			}
+			m = traced_tgids.lookup(&key);
+		}
+		state->flags &= ~LOST;
+	}
+	u32 slot = m ? m->slot : 0;
+	if (state ? state->slot == slot : !slot)
+		return 0;
+	if (state)
+		state->slot = slot;
+	else
+		state = follow(task, slot, UNSEEN, NULL);
+	report(sequence, state ? SYNC_CHANGED : SYNC_REFUSED);
+	return 0;
+}
+
+/* Every followed thread, for the gauges: its state and the call that it is in. */
+int scan_threads(struct task_iteration *ctx)
+{
+	void *task = ctx->task, *sequence = sequence_of(ctx);
+
+	if (!task || read32(task, OFF_task_struct_exit_state))
+		return 0;
+	struct task_state *state = tasks.task_storage_get(task, 0, 0);
+	if (!state || !state->slot)
+		return 0;
+	struct thread_record record = {
+		.key = process_of(task),
+		.tid = read32(task, OFF_task_struct_pid),
+		.slot = state->slot,
+		.state = read32(task, OFF_task_struct___state),
+	};
+	/* Twice, because the task goes on meanwhile: the time names one call. */
+	u64 began = *(volatile u64 *)&state->entry_ns;
+	record.code = *(volatile u32 *)&state->code;
+	if (began && began == *(volatile u64 *)&state->entry_ns) {
+		record.entry_ns = began;
+	} else if (state->flags & UNSEEN && record.state & TASK_SLEEPING) {
+		/* Only a task that sleeps is in a call for sure: the registers of one that runs, or that
+		 * a signal stopped, are left over from an earlier one. */
+		void *regs = (void *)task_pt_regs(task);
+		u32 number = read32(regs, OFF_regs_number);
+		if (number != (u32)-1) {
+			record.entry_ns = state->since_ns;
+			record.code = call_code(read32(task, OFF_task_status), number);
+		}
+	}
+	bpf_seq_write(sequence, &record, sizeof(record));
+	return 0;
+}

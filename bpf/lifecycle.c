@@ -1,0 +1,170 @@
+/* The life of processes. These are BTF tracepoints: their arguments are pointers that the verifier
+ * trusts, so the fork hook can write the child's storage before the child runs. */
+
+static __always_inline void keep_edge(const struct process_key *child, const struct process_key *parent)
+{
+	if (edges.update((struct process_key *)child, (struct process_key *)parent))
+		lose(LOST_INCOMPLETE_TREE);
+}
+
+static __always_inline void new_thread(void *parent, void *child, struct membership *m)
+{
+	if (m) {
+		if (m->slot && !follow(child, m->slot, NEWBORN, NULL))
+			changed(); /* it asks again at its next event */
+		return;
+	}
+	struct task_state *creator = tasks.task_storage_get(parent, 0, 0);
+	if (creator && creator->flags & LOST) {
+		struct membership wanted = creator->wanted;
+		follow(child, 0, NEWBORN | LOST, &wanted);
+	}
+}
+
+static __always_inline void new_process(void *parent, void *child, struct process_key *key, struct membership *m)
+{
+	struct membership from = {};
+
+	if (m) {
+		from = *m;
+	} else {
+		struct task_state *creator = tasks.task_storage_get(parent, 0, 0);
+		if (creator && creator->flags & LOST)
+			from = creator->wanted;
+	}
+	struct slot_state *creators = slots.lookup(&from.slot);
+	if (from.slot && creators)
+		__sync_fetch_and_add(&creators->forks, 1);
+
+	struct membership born = { .tree = from.tree, .cgroup = from.cgroup, .node = from.node };
+	/* CLONE_INTO_CGROUP, or a thread that was moved by itself: not where the parent's process is */
+	void *leader = read_pointer(parent, OFF_task_struct_group_leader);
+	if (read64(child, OFF_task_struct_cgroups) != read64(leader, OFF_task_struct_cgroups))
+		born.cgroup = cgroup_slot(child);
+	born.slot = decide(&born);
+	if (!born.tree && !born.cgroup && !born.node)
+		return;
+
+	if (!traced_tgids.update(key, &born)) {
+		if (born.slot && !follow(child, born.slot, NEWBORN, NULL))
+			changed();
+		return;
+	}
+	if (born.slot) {
+		struct slot_state *state = slots.lookup(&born.slot);
+		if (state)
+			__sync_fetch_and_add(&state->lost_processes, 1);
+		if (!follow(child, 0, NEWBORN | LOST, &born))
+			lose(LOST_PROCESS_LIMIT);
+	}
+}
+
+/* (parent, child), in the parent's context, before the child runs. */
+int on_fork(u64 *ctx)
+{
+	void *parent = (void *)ctx[ARG_on_fork_task_0], *child = (void *)ctx[ARG_on_fork_task_1];
+	struct process_key parent_key = process_of(parent), key = process_of(child);
+	struct membership *m = traced_tgids.lookup(&parent_key);
+
+	if (key.tgid == parent_key.tgid) {
+		new_thread(parent, child, m);
+		return 0;
+	}
+	struct control *c = the_control();
+	if (c && c->syncing)
+		keep_edge(&key, &parent_key);
+	new_process(parent, child, &key, m);
+	return 0;
+}
+
+/* (task, old_pid, bprm) */
+int on_exec(u64 *ctx)
+{
+	struct process_key key = process_of((void *)ctx[ARG_on_exec_task_0]);
+	struct membership *m = traced_tgids.lookup(&key);
+
+	u32 slot = m ? m->slot : 0;
+	struct slot_state *state = slots.lookup(&slot);
+
+	if (slot && state)
+		__sync_fetch_and_add(&state->execs, 1);
+	return 0;
+}
+
+/* A parent that dies takes the link to its children with it: keep them, and its own. */
+static void keep_edges_of_dying(void *task, const struct process_key *key)
+{
+	void *head = task + OFF_task_struct_children;
+	void *child = read_pointer(head, 0);
+	struct process_key parent = process_of(read_pointer(task, OFF_task_struct_real_parent));
+
+	keep_edge(key, &parent);
+	for (int i = 0; i < MAX_CHILDREN && child != head; i++) {
+		struct process_key child_key = process_of(child - OFF_task_struct_sibling);
+		keep_edge(&child_key, key);
+		child = read_pointer(child, 0);
+	}
+	if (child != head)
+		lose(LOST_INCOMPLETE_TREE);
+}
+
+/* (task, …), once for each thread; the leader may be first. signal->live has fallen already. */
+int on_exit(u64 *ctx)
+{
+	void *task = (void *)ctx[ARG_on_exit_task_0];
+	struct process_key key = process_of(task);
+	struct control *c = the_control();
+
+	if (c && c->syncing)
+		keep_edges_of_dying(task, &key);
+	if (process_alive(task))
+		return 0;
+	struct membership *m = traced_tgids.lookup(&key);
+	if (!m)
+		return 0;
+	u32 slot = m->slot;
+	if (traced_tgids.delete(&key)) /* two last threads: it counts for one of them */
+		return 0;
+	struct slot_state *state = slots.lookup(&slot);
+	if (!slot || !state)
+		return 0;
+
+	void *signal = read_pointer(task, OFF_task_struct_signal);
+	void *leader = read_pointer(task, OFF_task_struct_group_leader);
+	u32 status = read32(signal, OFF_signal_struct_flags) & SIGNAL_GROUP_EXIT ?
+			     read32(signal, OFF_signal_struct_group_exit_code) :
+			     read32(leader, OFF_task_struct_exit_code);
+	if (status & 0x7f)
+		__sync_fetch_and_add(&state->exits_signal, 1);
+	else if (status >> 8 & 0xff)
+		__sync_fetch_and_add(&state->exits_error, 1);
+	else
+		__sync_fetch_and_add(&state->exits_ok, 1);
+	return 0;
+}
+
+/* (dst_cgrp, path, task, threadgroup): once for a whole process, after the move. A process is
+ * where its leader is, so a thread that moves alone changes nothing. */
+int on_cgroup_attach(u64 *ctx)
+{
+	void *task = (void *)ctx[ARG_on_cgroup_attach_task_0];
+	struct process_key key = process_of(task);
+
+	if (read32(task, OFF_task_struct_pid) != key.tgid || !process_alive(task))
+		return 0;
+	u32 slot = cgroup_slot(task);
+	struct membership *m = traced_tgids.lookup(&key);
+	if (m) {
+		if (m->cgroup == slot)
+			return 0;
+		m->cgroup = slot;
+		m->slot = decide(m);
+		changed();
+	} else if (slot) {
+		struct membership moved = { .cgroup = slot, .slot = slot };
+		if (traced_tgids.update(&key, &moved))
+			lose(LOST_PROCESS_LIMIT);
+		changed();
+	}
+	return 0;
+}

@@ -1,0 +1,49 @@
+/* All maps. Their sizes are -D constants, worked out at start from the limits and the number of
+ * CPUs (exporter/kernel/sizes.py); README.md beside this file explains each. */
+#include "types.h"
+#include "fields.h"
+#include "arch.h"
+#include "duration.h"
+
+BPF_TASK_STORAGE(tasks, struct task_state);
+
+/* Who is followed: the truth that the storage of each thread caches. */
+BPF_TABLE("hash", struct process_key, struct membership, traced_tgids, MAX_PROCESSES);
+BPF_F_TABLE("hash", struct cgroup_key, u32, traced_cgroups, MAX_CGROUPS, BPF_F_NO_PREALLOC);
+BPF_ARRAY(control, struct control, 1);
+BPF_ARRAY(slots, struct slot_state, MAX_SLOTS);
+BPF_ARRAY(lost_calls, u64, LOST_REASONS);
+
+/* While a sync goes on: child -> parent, as it was. */
+BPF_F_TABLE("hash", struct process_key, struct process_key, edges, MAX_EDGES, BPF_F_NO_PREALLOC);
+
+/* The count of a call is `untimed` plus the sum of its buckets, by construction. */
+struct aggregate {
+	u64 untimed;
+	u64 sum_ns;
+	u64 other_errors; /* that found no room in call_errors */
+	u64 buckets[BUCKETS];
+};
+
+/* Element id * SHARDS + CPU % SHARDS; user space maps it and reads without a system call. */
+BPF_F_TABLE("array", u32, struct aggregate, syscall_aggregate, MAX_AGGREGATES * SHARDS, BPF_F_MMAPABLE);
+BPF_TABLE("hash", struct call_key, u32, call_ids, MAX_AGGREGATES);
+BPF_QUEUE(free_ids, u32, MAX_AGGREGATES);
+BPF_ARRAY(known_calls, u64, KNOWN_WORDS);
+BPF_TABLE("hash", struct error_key, u64, call_errors, MAX_ERRORS);
+
+/* Wakes user space when membership changed: what it says is only that it rang. */
+BPF_RINGBUF_OUTPUT(doorbell, 1);
+
+static __always_inline struct control *the_control(void)
+{
+	int only = 0;
+	return control.lookup(&only);
+}
+
+static __always_inline void lose(u32 reason)
+{
+	u64 *count = lost_calls.lookup(&reason);
+	if (count)
+		__sync_fetch_and_add(count, 1);
+}

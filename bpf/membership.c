@@ -1,0 +1,111 @@
+/* Who belongs to which tree.
+ *
+ * traced_tgids is the truth, a thread's storage its cached copy. Whoever changes the truth counts
+ * it in control.changes; until user space has carried the change into the storage of every thread
+ * (control.settled), each thread asks the truth at each event. So no thread keeps an old decision
+ * for even one call, and the settled state costs one comparison. */
+
+static __always_inline u32 decide(const struct membership *m)
+{
+	u32 slot = m->own ? m->own : m->tree ? m->tree : m->cgroup ? m->cgroup : m->node;
+	return slot == SLOT_EXCLUDED ? 0 : slot;
+}
+
+static __always_inline void changed(void)
+{
+	struct control *c = the_control();
+	u8 rung = 1;
+
+	if (!c)
+		return;
+	__sync_fetch_and_add(&c->changes, 1);
+	doorbell.ringbuf_output(&rung, sizeof(rung), 0); /* full: it is ringing already */
+}
+
+/* Storage for a task that belongs to a tree. NULL: refused. */
+static __always_inline struct task_state *follow(void *task, u32 slot, u32 flags, const struct membership *wanted)
+{
+	struct task_state fresh = { .slot = slot, .flags = flags, .since_ns = bpf_ktime_get_ns() };
+
+	if (wanted)
+		fresh.wanted = *wanted;
+	return tasks.task_storage_get(task, &fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+/* The state of a task whose cached decision may be out of date. */
+static struct task_state *ask_truth(void *task, struct task_state *state, bool ends)
+{
+	struct process_key key = process_of(task);
+	struct membership *m = traced_tgids.lookup(&key);
+	u32 slot = m ? m->slot : 0;
+
+	if (state) {
+		if (state->slot != slot)
+			state->slot = slot;
+		return state;
+	}
+	if (!slot)
+		return NULL;
+	state = follow(task, slot, UNSEEN, NULL);
+	if (!state && ends)
+		lose(LOST_STORAGE_REFUSED);
+	return state;
+}
+
+/* The hot path's question. `ends`: asked at the end of a call. */
+static __always_inline struct task_state *state_of(void *task, bool ends)
+{
+	struct task_state *state = tasks.task_storage_get(task, 0, 0);
+	struct control *c = the_control();
+
+	if (c && c->changes != c->settled)
+		return ask_truth(task, state, ends);
+	return state;
+}
+
+/* The slot of the deepest listed cgroup above `cgroup`, in its hierarchy. */
+static __always_inline u32 listed_above(void *cgroup, u32 hierarchy, u32 *level)
+{
+	struct cgroup_key key = { .hierarchy = hierarchy };
+
+	for (int up = 0; up < MAX_CGROUP_DEPTH && cgroup; up++) {
+		key.id = read64(read_pointer(cgroup, OFF_cgroup_kn), OFF_kernfs_node_id);
+		u32 *slot = traced_cgroups.lookup(&key);
+		if (slot) {
+			*level = read32(cgroup, OFF_cgroup_level);
+			return *slot;
+		}
+		/* `self` is the first member, so the parent's is the parent */
+		cgroup = read_pointer(cgroup, OFF_cgroup_self_parent);
+	}
+	return 0;
+}
+
+/* All hierarchies, v1, named and v2, by the one list that has them all. */
+static u32 cgroup_slot(const void *task)
+{
+	struct control *c = the_control();
+	if (!c || !c->hierarchies)
+		return 0;
+
+	void *css_set = read_pointer(task, OFF_task_struct_cgroups);
+	void *head = css_set + OFF_css_set_cgrp_links;
+	void *link = read_pointer(head, 0);
+	u32 best = 0, best_level = 0;
+
+	for (int i = 0; i < MAX_HIERARCHIES && link != head; i++) {
+		void *cgroup = read_pointer(link - OFF_cgrp_cset_link_cgrp_link, OFF_cgrp_cset_link_cgrp);
+		void *root = read_pointer(cgroup, OFF_cgroup_root);
+		u32 hierarchy = read32(root, OFF_cgroup_root_hierarchy_id);
+		if (c->hierarchies >> (hierarchy & 63) & 1) {
+			u32 level = 0;
+			u32 slot = listed_above(cgroup, hierarchy, &level);
+			if (slot && (!best || level > best_level)) {
+				best = slot;
+				best_level = level;
+			}
+		}
+		link = read_pointer(link, 0);
+	}
+	return best;
+}

@@ -1,0 +1,111 @@
+"""How large each map is, worked out at start from the limits and the number of CPUs.
+
+The bound is known before anything is loaded: `doctor` and `check` print it, the C program gets it
+as -D constants. What the kernel adds to entries is counted in, after kernel/bpf/hashtab.c,
+arraymap.c and bpf_local_storage.c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from exporter.kernel import records
+
+CALLS_PER_TREE = 64  # on average; what finds no room is counted in the tree's `other`
+CALLS_PER_SLOT = 512  # at most, so that one tree cannot take the room of all
+ERRORS_PER_SLOT = 1024
+AGGREGATE_BUDGET = 40 << 20  # bytes for all shards, unless one alone needs more
+MAX_SHARDS = 8
+MAX_EDGES = 65536
+MAX_CHILDREN = 256  # of one process that dies while a sync goes on
+MAX_CGROUPS = 4096
+MAX_CGROUP_DEPTH = 20
+MAX_HIERARCHIES = 20
+_PAGE = 4096
+
+
+def possible_cpus(sysfs: Path) -> int:
+    """How many CPUs the kernel may ever have."""
+    text = (sysfs / "devices/system/cpu/possible").read_text()
+    return int(text.strip().replace(",", "-").split("-")[-1]) + 1
+
+
+def _hash_bytes(entries: int, key: int, value: int, cpus: int) -> int:
+    """Preallocated: struct htab_elem (48), key and value rounded to 8; a bucket (16) for each."""
+    element = 48 + -(-key // 8) * 8 + -(-value // 8) * 8
+    return (entries + cpus) * element + (1 << (entries - 1).bit_length()) * 16
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Entries of the maps. See `plan`."""
+
+    scale: int
+    cpus: int
+    slots: int
+    processes: int
+    aggregates: int
+    shards: int
+
+    @property
+    def errors(self) -> int:
+        return 2 * self.aggregates
+
+    @property
+    def aggregate_bytes(self) -> int:
+        """Of one aggregate in one shard."""
+        return records.aggregate_struct(self.scale).size
+
+    def map_bytes(self) -> dict[str, int]:
+        """Bytes of kernel memory by map, when full. Task storage is per followed thread."""
+        size, cpus = self.aggregates, self.cpus
+        elements = self.aggregate_bytes * size * self.shards
+        return {
+            "syscall_aggregate": -(-elements // _PAGE) * _PAGE,
+            "call_ids": _hash_bytes(size, records.CALL_KEY.size, 4, cpus),
+            "free_ids": 4 * (size + 1),
+            "call_errors": _hash_bytes(self.errors, records.ERROR_KEY.size, 8, cpus),
+            "traced_tgids": _hash_bytes(
+                self.processes, records.PROCESS_KEY.size, records.MEMBERSHIP.size, cpus
+            ),
+            "traced_cgroups": _hash_bytes(MAX_CGROUPS, records.CGROUP_KEY.size, 4, 0),
+            "slots": self.slots * records.SLOT_STATE.size,
+            "edges": _hash_bytes(
+                MAX_EDGES, records.PROCESS_KEY.size, records.PROCESS_KEY.size, 0
+            ),
+        }
+
+    def total_bytes(self) -> int:
+        return sum(self.map_bytes().values())
+
+    def defines(self) -> list[str]:
+        constants = {
+            "SCALE": self.scale,
+            "SHARDS": self.shards,
+            "MAX_SLOTS": self.slots,
+            "MAX_PROCESSES": self.processes,
+            "MAX_AGGREGATES": self.aggregates,
+            "MAX_ERRORS": self.errors,
+            "MAX_EDGES": MAX_EDGES,
+            "MAX_CHILDREN": MAX_CHILDREN,
+            "MAX_CGROUPS": MAX_CGROUPS,
+            "MAX_CGROUP_DEPTH": MAX_CGROUP_DEPTH,
+            "MAX_HIERARCHIES": MAX_HIERARCHIES,
+            "CALLS_PER_SLOT": CALLS_PER_SLOT,
+            "ERRORS_PER_SLOT": ERRORS_PER_SLOT,
+        }
+        return [f"-D{name}={value}" for name, value in constants.items()]
+
+
+def plan(trees: int, processes: int, scale: int, cpus: int) -> Sizes:
+    """Sizes for so many trees and followed processes on a machine with so many CPUs.
+
+    Shards keep CPUs out of each other's cache lines; there are as many as the budget allows, a
+    power of two, one at least.
+    """
+    aggregates = (CALLS_PER_TREE + 1) * trees + 1  # one more for `other`; id 0 is none
+    one = Sizes(scale, cpus, trees + 1, processes, aggregates, 1)
+    fits = max(1, AGGREGATE_BUDGET // (one.aggregate_bytes * aggregates))
+    shards = 1 << (min(fits, cpus, MAX_SHARDS).bit_length() - 1)
+    return Sizes(scale, cpus, trees + 1, processes, aggregates, shards)
