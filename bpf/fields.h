@@ -8,6 +8,7 @@
 #define PROCTREE_FIELDS_H
 
 /* Values that the kernel never changed: include/linux/sched.h, sched/signal.h. */
+#define EEXIST 17
 #define PF_KTHREAD 0x00200000u
 #define SIGNAL_GROUP_EXIT 0x00000004u
 #define TASK_SLEEPING 0x00000003u /* TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE */
@@ -15,6 +16,11 @@
 static __always_inline u32 field32(const void *typed, u32 offset)
 {
 	return *(const u32 *)(typed + offset);
+}
+
+static __always_inline bool has_pointer(const void *typed, u32 offset)
+{
+	return *(void *const *)(typed + offset) != NULL;
 }
 
 static __always_inline u32 read32(const void *object, u32 offset)

@@ -3,7 +3,9 @@
 
 static __always_inline void keep_edge(const struct process_key *child, const struct process_key *parent)
 {
-	if (edges.update((struct process_key *)child, (struct process_key *)parent))
+	/* The first edge stays: later ones name whoever adopted the child. */
+	int error = edges.insert((struct process_key *)child, (struct process_key *)parent);
+	if (error && error != -EEXIST)
 		lose(LOST_INCOMPLETE_TREE);
 }
 

@@ -10,7 +10,7 @@ BPF_TASK_STORAGE(tasks, struct task_state);
 /* Who is followed: the truth that the storage of each thread caches. */
 BPF_TABLE("hash", struct process_key, struct membership, traced_tgids, MAX_PROCESSES);
 BPF_F_TABLE("hash", struct cgroup_key, u32, traced_cgroups, MAX_CGROUPS, BPF_F_NO_PREALLOC);
-BPF_ARRAY(control, struct control, 1);
+BPF_F_TABLE("array", int, struct control, control, 1, BPF_F_MMAPABLE);
 BPF_ARRAY(slots, struct slot_state, MAX_SLOTS);
 BPF_ARRAY(lost_calls, u64, LOST_REASONS);
 

@@ -77,10 +77,10 @@ struct cgroup_key {
 	u64 id;
 };
 
-/* One element, read and written by all. */
+/* One element, mapped by user space. The kernel writes `changes`, user space the rest. */
 struct control {
 	u64 changes;     /* of membership, so far */
-	u64 settled;     /* of these, carried into the storage of every thread */
+	u64 settled;     /* of these, carried into the storage of every thread; ~0: none for sure */
 	u64 hierarchies; /* bit (id & 63) of each cgroup hierarchy with a listed cgroup */
 	u64 syncing;     /* keep every edge (child, parent) */
 };

@@ -16,6 +16,7 @@ FLOOR = (5, 15)
 
 _COMMON = (
     "task_struct.__state",
+    "task_struct.bpf_storage",
     "task_struct.cgroups",
     "task_struct.children",
     "task_struct.exit_code",

@@ -130,12 +130,3 @@ class SlotState(NamedTuple):
     @classmethod
     def unpack(cls, data: bytes) -> SlotState:
         return cls(*SLOT_STATE.unpack(data))
-
-
-class Control(NamedTuple):
-    """Switches and generations: struct control."""
-
-    changes: int
-    settled: int
-    hierarchies: int
-    syncing: int

@@ -1,0 +1,99 @@
+"""What the floors above see of the kernel: the protocol, and nothing of maps and descriptors.
+
+`tracing.Tracing` is the real one; tests of the model may replay recorded readings instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from exporter.kernel.records import (
+    CgroupKey,
+    Membership,
+    Process,
+    ProcessKey,
+    SlotState,
+    Thread,
+)
+
+
+class Sums(NamedTuple):
+    """One aggregate, all shards added up. Times in ns; one number per kernel bucket."""
+
+    untimed: int
+    sum_ns: int
+    other_errors: int
+    buckets: list[int]
+
+
+class RawCall(NamedTuple):
+    """A call as the kernel counts it: by slot, ABI and number."""
+
+    slot: int
+    code: int
+    sums: Sums
+    errors: Mapping[int, int]  # errno -> count; 0: a number above the last known errno
+
+
+class ProgramReading(NamedTuple):
+    name: str
+    run_ns: int
+    runs: int
+    skipped: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """All counters at one moment. Errors were read before the calls that they are part of."""
+
+    calls: Sequence[RawCall]
+    threads: Sequence[Thread]
+    slots: Mapping[int, SlotState]
+    lost_calls: Mapping[str, int]
+    programs: Sequence[ProgramReading]
+    map_entries: Mapping[str, tuple[int, int]]  # map -> entries, max entries
+    monotonic_ns: int
+
+
+class Pass(NamedTuple):
+    """What one pass over all tasks did."""
+
+    changed: int
+    refused: int  # no storage or no room: worth another try later
+
+
+class Source(Protocol):
+    """Raises KernelError where the kernel refuses."""
+
+    def list_processes(self) -> list[Process]: ...
+
+    def members(self) -> dict[ProcessKey, Membership]: ...
+
+    def set_member(self, key: ProcessKey, member: Membership) -> bool:
+        """False where there is no room."""
+
+    def remove_member(self, key: ProcessKey) -> None: ...
+
+    def open_slot(self, slot: int) -> None: ...
+
+    def set_cgroups(self, cgroups: Mapping[CgroupKey, int]) -> None:
+        """Which cgroups are listed, and the slot of each; replaces what was listed before."""
+
+    def keep_edges(self, on: bool) -> None:
+        """From now on, remember (or forget) who was whose child."""
+
+    def edges(self) -> dict[ProcessKey, ProcessKey]: ...
+
+    def changes(self) -> int:
+        """How often membership changed; what to tell `settle`."""
+
+    def announce_change(self) -> None:
+        """Cached decisions are not to be trusted until `settle`."""
+
+    def settle(self, changes: int) -> None: ...
+
+    def sync_pass(self) -> Pass: ...
+
+    def read(self, slots: Sequence[int]) -> Reading: ...

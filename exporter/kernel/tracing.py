@@ -1,0 +1,201 @@
+"""The real `Source`: maps, programs and iterators in the kernel, by their descriptors."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import struct
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from exporter.errors import KernelError
+from exporter.kernel import aggregates, bcc_source, bpf, records
+from exporter.kernel.bcc_source import Loaded
+from exporter.kernel.fields import KernelFields
+from exporter.kernel.records import (
+    CgroupKey,
+    Membership,
+    Process,
+    ProcessKey,
+    SlotState,
+    Thread,
+)
+from exporter.kernel.sizes import Sizes
+from exporter.kernel.source import Pass, ProgramReading, RawCall, Reading
+
+_U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
+_CHANGES, _SETTLED, _HIERARCHIES, _SYNCING = range(4)  # words of struct control
+
+
+class Tracing:
+    """Programs and maps in the kernel. Ends with the process: nothing is pinned."""
+
+    def __init__(self, sizes: Sizes, fields: KernelFields, self_cost: bool) -> None:
+        self.sizes = sizes
+        self._loaded: Loaded = bcc_source.load(sizes, fields)
+        self._maps = {
+            name: bpf.Map(fd) for name, fd in self._loaded.maps.items() if name != "doorbell"
+        }
+        self._links: list[int] = []
+        self._cgroups: dict[CgroupKey, int] = {}
+        self._statistics = self._enable_statistics() if self_cost else None
+        for index, word in enumerate(bcc_source.known_call_words()):
+            self._maps["known_calls"].set(_U32.pack(index), _U64.pack(word))
+        # Ids 1… of as many slots are the `other` of each; the rest is free.
+        for id_ in range(sizes.slots, sizes.aggregates):
+            self._maps["free_ids"].push(_U32.pack(id_))
+        self._iterators = {
+            name: bpf.link_iterator(self._loaded.programs[name]) for name in bcc_source.ITERATORS
+        }
+        mapped = mmap.mmap(self._maps["control"].fd, mmap.PAGESIZE)
+        self._control = memoryview(mapped).cast("Q")
+
+    @property
+    def doorbell_fd(self) -> int:
+        return self._loaded.maps["doorbell"]
+
+    @property
+    def has_run_statistics(self) -> bool:
+        return self._statistics is not None
+
+    @staticmethod
+    def _enable_statistics() -> int:
+        try:
+            return bpf.enable_run_statistics()
+        except OSError as error:
+            raise KernelError(
+                f"self_cost: the kernel refuses run statistics ({error.strerror}): they need"
+                " CAP_SYS_ADMIN at start; grant it, or set self_cost: false"
+            ) from error
+
+    def attach(self) -> None:
+        """Attaches all hooks. Ends first, then beginnings, so that no call is seen half."""
+        programs = self._loaded.programs
+        order = ("on_exit", "on_cgroup_attach", "on_exec", "on_sys_exit", "on_sys_enter", "on_fork")
+        for name in order:
+            tracepoint = bcc_source.RAW_TRACEPOINTS.get(name)
+            try:
+                self._links.append(bpf.attach_raw_tracepoint(programs[name], tracepoint))
+            except OSError as error:
+                raise KernelError(f"cannot attach {name}: {error.strerror}") from error
+
+    def close(self) -> None:
+        """Detaches everything now, rather than when the process is gone."""
+        for fd in (*self._links, *self._iterators.values()):
+            os.close(fd)
+        self._links.clear()
+        self._iterators.clear()
+
+    def list_processes(self) -> list[Process]:
+        return Process.unpack_all(bpf.read_iterator(self._iterators["list_processes"]))
+
+    def members(self) -> dict[ProcessKey, Membership]:
+        return {
+            ProcessKey.unpack(key): Membership(*records.MEMBERSHIP.unpack(value))
+            for key, value in self._maps["traced_tgids"].items()
+        }
+
+    def set_member(self, key: ProcessKey, member: Membership) -> bool:
+        try:
+            self._maps["traced_tgids"].set(key.pack(), records.MEMBERSHIP.pack(*member))
+        except OSError as error:
+            if error.errno in (errno.E2BIG, errno.ENOMEM):
+                return False
+            raise
+        return True
+
+    def remove_member(self, key: ProcessKey) -> None:
+        self._maps["traced_tgids"].delete(key.pack())
+
+    def open_slot(self, slot: int) -> None:
+        state = SlotState(0, 0, 0, 0, 0, 0, slot, 0, 0, 0)
+        self._maps["slots"].set(_U32.pack(slot), records.SLOT_STATE.pack(*state))
+
+    def set_cgroups(self, cgroups: Mapping[CgroupKey, int]) -> None:
+        listed = self._maps["traced_cgroups"]
+        for key, slot in cgroups.items():
+            if self._cgroups.get(key) != slot:
+                listed.set(key.pack(), _U32.pack(slot))
+        for key in self._cgroups.keys() - cgroups.keys():
+            listed.delete(key.pack())
+        self._cgroups = dict(cgroups)
+        hierarchies = 0
+        for key in cgroups:
+            hierarchies |= 1 << (key.hierarchy & 63)
+        self._control[_HIERARCHIES] = hierarchies
+
+    def keep_edges(self, on: bool) -> None:
+        self._control[_SYNCING] = int(on)
+        if not on:
+            edges = self._maps["edges"]
+            for key, _ in list(edges.items()):
+                edges.delete(key)
+
+    def edges(self) -> dict[ProcessKey, ProcessKey]:
+        return {
+            ProcessKey.unpack(child): ProcessKey.unpack(parent)
+            for child, parent in self._maps["edges"].items()
+        }
+
+    def sync_pass(self) -> Pass:
+        results = [r for (r,) in _U32.iter_unpack(bpf.read_iterator(self._iterators["sync_tasks"]))]
+        return Pass(results.count(records.SYNC_CHANGED), results.count(records.SYNC_REFUSED))
+
+    def changes(self) -> int:
+        return self._control[_CHANGES]
+
+    def announce_change(self) -> None:
+        self._control[_SETTLED] = 2**64 - 1
+
+    def settle(self, changes: int) -> None:
+        self._control[_SETTLED] = changes
+
+    def read(self, slots: Sequence[int]) -> Reading:
+        errors: dict[int, dict[int, int]] = defaultdict(dict)
+        error_entries = 0
+        for key, value in self._maps["call_errors"].items():
+            id_, error = records.ERROR_KEY.unpack(key)
+            errors[id_][error] = _U64.unpack(value)[0]
+            error_entries += 1
+        calls = {slot: (slot, records.NUMBER_OTHER) for slot in slots}
+        for key, value in self._maps["call_ids"].items():
+            calls[_U32.unpack(value)[0]] = records.CALL_KEY.unpack(key)
+        sums = aggregates.read(self._maps["syscall_aggregate"].fd, self.sizes, list(calls))
+        raw = [
+            RawCall(slot, code, added, errors.get(id_, {}))
+            for (id_, (slot, code)), added in zip(calls.items(), sums, strict=True)
+        ]
+        entries = {
+            "call_errors": error_entries,
+            "call_ids": len(calls) - len(slots),
+            "traced_cgroups": len(self._cgroups),
+            "traced_tgids": sum(1 for _ in self._maps["traced_tgids"].items()),
+        }
+        wanted = set(slots)
+        states = {
+            number: SlotState.unpack(value)
+            for key, value in self._maps["slots"].items()
+            if (number := _U32.unpack(key)[0]) in wanted
+        }
+        programs = [
+            ProgramReading(name, info.run_ns, info.runs, info.skipped)
+            for name, fd in self._loaded.programs.items()
+            if (info := bpf.program_info(fd))
+        ]
+        lost = {
+            records.LOST_REASONS[_U32.unpack(key)[0]]: _U64.unpack(value)[0]
+            for key, value in self._maps["lost_calls"].items()
+        }
+        lost["program_skipped"] = sum(program.skipped for program in programs)
+        return Reading(
+            calls=raw,
+            threads=Thread.unpack_all(bpf.read_iterator(self._iterators["scan_threads"])),
+            slots=states,
+            lost_calls=lost,
+            programs=programs,
+            map_entries={name: (entries[name], self._maps[name].max_entries) for name in entries},
+            monotonic_ns=time.monotonic_ns(),
+        )
+
