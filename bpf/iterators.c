@@ -38,7 +38,7 @@ static __always_inline void sync_process(void *task, struct process_key *key, vo
 	if (!m) {
 		struct membership found = { .cgroup = slot, .slot = slot };
 		if (slot && process_alive(task))
-			report(sequence, traced_tgids.update(key, &found) ? SYNC_REFUSED : SYNC_CHANGED);
+			report(sequence, traced_tgids.update(key, &found) ? SYNC_NO_ROOM : SYNC_CHANGED);
 		return;
 	}
 	if (m->cgroup == slot && m->slot == decide(m))
@@ -66,7 +66,7 @@ int sync_tasks(struct task_iteration *ctx)
 		struct membership wanted = state->wanted;
 		if (!m) {
 			if (traced_tgids.update(&key, &wanted)) {
-				report(sequence, SYNC_REFUSED);
+				report(sequence, SYNC_NO_ROOM);
 				return 0;
 			}
 			m = traced_tgids.lookup(&key);
@@ -80,7 +80,7 @@ int sync_tasks(struct task_iteration *ctx)
 		state->slot = slot;
 	else
 		state = follow(task, slot, UNSEEN, NULL);
-	report(sequence, state ? SYNC_CHANGED : SYNC_REFUSED);
+	report(sequence, state ? SYNC_CHANGED : SYNC_NO_STORAGE);
 	return 0;
 }
 

@@ -115,7 +115,8 @@ struct thread_record {
 
 enum sync_result {
 	SYNC_CHANGED,
-	SYNC_REFUSED, /* no storage or no room: try again later */
+	SYNC_NO_ROOM,    /* traced_tgids is full: worth another try when something has ended */
+	SYNC_NO_STORAGE, /* the kernel refused task storage: the thread asks itself at each event */
 };
 
 #endif

@@ -57,6 +57,11 @@ def source_folder() -> Path:
     raise KernelError(f"the C program is not there: expected {package / 'bpf' / 'maps.c'}")
 
 
+def missing_bcc() -> str:
+    """What to do where bcc is not there."""
+    return _MISSING_BCC.format(python=sys.executable)
+
+
 def bcc_version() -> str | None:
     """The version of bcc, or None where it is not installed. Costs what importing bcc costs."""
     try:
@@ -99,7 +104,7 @@ def _compile(sizes: Sizes, fields: KernelFields) -> Loaded:
     try:
         import bcc
     except ImportError as error:
-        raise KernelError(_MISSING_BCC.format(python=sys.executable)) from error
+        raise KernelError(missing_bcc()) from error
     flags = [f"-I{folder}", "-Wno-macro-redefined", *_defines(sizes, fields)]
     module = bcc.BPF(text=program_text(folder), cflags=flags)
     maps = {name: bcc.lib.bpf_table_fd(module.module, name.encode()) for name in MAPS}

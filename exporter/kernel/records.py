@@ -19,7 +19,7 @@ NUMBERS = 1024
 ERRNO_UNKNOWN = 0
 
 PROCESS_ALIVE, PROCESS_KERNEL, PROCESS_KNOWN = 1, 2, 4
-SYNC_CHANGED, SYNC_REFUSED = 0, 1
+SYNC_CHANGED, SYNC_NO_ROOM, SYNC_NO_STORAGE = range(3)
 
 #: Of lost_calls, by index: enum lost_reason.
 LOST_REASONS = ("storage_refused", "process_limit", "call_limit", "incomplete_tree")

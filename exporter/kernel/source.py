@@ -61,7 +61,8 @@ class Pass(NamedTuple):
     """What one pass over all tasks did."""
 
     changed: int
-    refused: int  # no storage or no room: worth another try later
+    no_room: int  # processes that found traced_tgids full: worth another try later
+    no_storage: int  # threads that the kernel refused storage: they ask at each event
 
 
 class Source(Protocol):
@@ -70,6 +71,9 @@ class Source(Protocol):
     def list_processes(self) -> list[Process]: ...
 
     def members(self) -> dict[ProcessKey, Membership]: ...
+
+    def member(self, key: ProcessKey) -> Membership:
+        """What is known of one process; an empty membership if nothing is."""
 
     def set_member(self, key: ProcessKey, member: Membership) -> bool:
         """False where there is no room."""
@@ -95,5 +99,8 @@ class Source(Protocol):
     def settle(self, changes: int) -> None: ...
 
     def sync_pass(self) -> Pass: ...
+
+    def lost_processes(self) -> int:
+        """How many, so far, found no room."""
 
     def read(self, slots: Sequence[int]) -> Reading: ...

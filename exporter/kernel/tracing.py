@@ -51,6 +51,8 @@ class Tracing:
         }
         mapped = mmap.mmap(self._maps["control"].fd, mmap.PAGESIZE)
         self._control = memoryview(mapped).cast("Q")
+        self.announce_change()
+        self.keep_edges(True)  # before the hooks are there, so that none is missed
 
     @property
     def doorbell_fd(self) -> int:
@@ -97,6 +99,10 @@ class Tracing:
             for key, value in self._maps["traced_tgids"].items()
         }
 
+    def member(self, key: ProcessKey) -> Membership:
+        value = self._maps["traced_tgids"].get(key.pack())
+        return Membership(*records.MEMBERSHIP.unpack(value)) if value else Membership()
+
     def set_member(self, key: ProcessKey, member: Membership) -> bool:
         try:
             self._maps["traced_tgids"].set(key.pack(), records.MEMBERSHIP.pack(*member))
@@ -141,7 +147,12 @@ class Tracing:
 
     def sync_pass(self) -> Pass:
         results = [r for (r,) in _U32.iter_unpack(bpf.read_iterator(self._iterators["sync_tasks"]))]
-        return Pass(results.count(records.SYNC_CHANGED), results.count(records.SYNC_REFUSED))
+        kinds = (records.SYNC_CHANGED, records.SYNC_NO_ROOM, records.SYNC_NO_STORAGE)
+        return Pass(*map(results.count, kinds))
+
+    def lost_processes(self) -> int:
+        states = (SlotState.unpack(value) for _, value in self._maps["slots"].items())
+        return sum(state.lost_processes for state in states)
 
     def changes(self) -> int:
         return self._control[_CHANGES]

@@ -11,6 +11,8 @@ Source: https://opentelemetry.io/docs/specs/otel/metrics/data-model/#exponential
 
 from __future__ import annotations
 
+import math
+
 from exporter.kernel.buckets import MAX_SCALE, OCTAVES, bucket_count
 
 __all__ = [
@@ -53,3 +55,8 @@ def index_of(duration_ns: int, scale: int) -> int:
         below = power << -k <= unit if k < 0 else power <= unit << k
         low, high = (low, k) if below else (k + 1, high)
     return low - 1 - MIN_OCTAVE * n
+
+
+def index_of_bound(bound: float, scale: int) -> int:
+    """The bucket that ends at `bound`, which must be one of the kernel's, in seconds."""
+    return round((math.log2(bound) - MIN_OCTAVE) * (1 << scale)) - 1

@@ -1,0 +1,27 @@
+"""`check`: is this config right, and what will it cost? Does not touch the kernel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from exporter.config.load import load
+from exporter.kernel import sizes
+
+_MIB = 1 << 20
+
+
+def report(config_file: str, cgroupfs: Path, sysfs: Path) -> str:
+    """What a right config means. Raises ConfigError with all that is wrong."""
+    config = load(config_file, str(cgroupfs))
+    size = sizes.plan(
+        config.limits.trees, config.limits.processes, config.histograms.scale,
+        sizes.possible_cpus(sysfs),
+    )  # fmt: skip
+    lines = [f"{warning.file}:{warning.line}: warning: {warning.message}" for warning in config.warnings]
+    lines.append(f"{config.file}: good: {len(config.targets)} targets")
+    lines.append(
+        f"kernel memory of the maps: {size.total_bytes() / _MIB:.1f} MiB"
+        f" (limits.trees {config.limits.trees}, limits.processes {config.limits.processes},"
+        f" {size.cpus} CPUs, {size.shards} shards)"
+    )
+    return "\n".join(lines)

@@ -1,0 +1,94 @@
+"""Cgroups by path: v2, v1 and both at once.
+
+A cgroup is (hierarchy, id). The id is the inode of its directory, the hierarchy the number that
+the kernel gave it: 0 is v2; of the v1 hierarchies each controller, or name, has one.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from exporter.kernel.records import CgroupKey
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """One mounted hierarchy."""
+
+    number: int
+    root: Path
+    name: str  # "v2", "cpu,cpuacct", "name=systemd"
+
+
+def parse_hierarchies(text: str) -> dict[str, int]:
+    """Of /proc/PID/cgroup: the number of each controller or name; "" is v2."""
+    numbers = {}
+    for line in text.splitlines():
+        number, names, _ = line.split(":", 2)
+        for name in names.split(","):
+            numbers[name] = int(number)
+    return numbers
+
+
+def parse_mounts(text: str, numbers: dict[str, int], top: Path) -> list[Hierarchy]:
+    """Of /proc/PID/mountinfo: the hierarchies mounted at or beneath `top`, v2 first."""
+    found = []
+    for line in text.splitlines():
+        before, _, after = line.partition(" - ")
+        kind, _, options = after.split(" ", 2)
+        point = Path(before.split(" ")[4].encode().decode("unicode_escape"))
+        if not point.is_relative_to(top):
+            continue
+        if kind == "cgroup2":
+            found.append(Hierarchy(0, point, "v2"))
+        elif kind == "cgroup":
+            words = [word for word in options.split(",") if word in numbers]
+            if words:
+                found.append(Hierarchy(numbers[words[0]], point, ",".join(words)))
+    return sorted(found, key=lambda h: (h.number != 0, str(h.root)))
+
+
+class Cgroups:
+    """The cgroup file systems of this machine. `top` is --path.cgroupfs."""
+
+    def __init__(self, top: Path, procfs: Path) -> None:
+        self.top = top
+        self.hierarchies = parse_mounts(
+            (procfs / "self/mountinfo").read_text(),
+            parse_hierarchies((procfs / "self/cgroup").read_text()),
+            top,
+        )
+
+    def version(self) -> str:
+        """v1, v2, hybrid or none, as systemd names them."""
+        numbers = {h.number == 0 for h in self.hierarchies}
+        return {0: "none", 2: "hybrid"}.get(len(numbers), "v2" if True in numbers else "v1")
+
+    def find(self, path: str, absolute: bool) -> frozenset[CgroupKey]:
+        """The cgroups that `path` names now; none where it is not there or is a file.
+
+        A path relative to the cgroup root is looked for in every hierarchy; an absolute one (given
+        beneath `top`, which was taken off) names its hierarchy itself.
+        """
+        keys = set()
+        for hierarchy in self.hierarchies:
+            if absolute:
+                place = self.top / path.lstrip("/")
+                if self._owner(place) != hierarchy:
+                    continue
+            else:
+                place = hierarchy.root / path.lstrip("/")
+            try:
+                status = os.stat(place, follow_symlinks=False)
+            except OSError:
+                continue
+            if stat.S_ISDIR(status.st_mode):
+                keys.add(CgroupKey(hierarchy.number, status.st_ino))
+        return frozenset(keys)
+
+    def _owner(self, place: Path) -> Hierarchy | None:
+        owners = [h for h in self.hierarchies if place.is_relative_to(h.root)]
+        return max(owners, key=lambda h: len(h.root.parts), default=None)

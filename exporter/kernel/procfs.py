@@ -1,0 +1,52 @@
+"""What /proc tells about one process: why a listed PID cannot be followed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def parse_status(text: str) -> dict[str, str]:
+    """Of /proc/PID/status."""
+    return {
+        key: value.strip()
+        for key, _, value in (line.partition(":") for line in text.splitlines())
+    }
+
+
+def _status(procfs: Path, pid: int | str) -> dict[str, str] | None:
+    try:
+        return parse_status((procfs / str(pid) / "status").read_text(errors="replace"))
+    except OSError:
+        return None
+
+
+def why_not(procfs: Path, pid: int) -> str | None:
+    """One clause that says why `pid` is not a process to follow; None if it is one."""
+    status = _status(procfs, pid)
+    if status is None:
+        inside = [
+            entry.name
+            for entry in procfs.iterdir()
+            if entry.name.isdecimal()
+            and (other := _status(procfs, entry.name))
+            and other.get("NSpid", "").split()[1:]
+            and other["NSpid"].split()[-1] == str(pid)
+        ]
+        if inside:
+            return (
+                f"there is no process {pid} in this PID namespace; inside a namespace of their own"
+                f" these have that number: {', '.join(inside[:5])}; list one of them"
+            )
+        return f"there is no process {pid}"
+    if status.get("Tgid") != str(pid):
+        return f"{pid} is a thread of process {status.get('Tgid')}: list that"
+    if status.get("State", "").startswith(("Z", "X")):
+        return f"process {pid} has ended and waits for its parent to notice (zombie)"
+    if status.get("Kthread") == "1" or "VmSize" not in status:
+        return f"{pid} is a kernel thread ({status.get('Name')}): it makes no system calls"
+    return None
+
+
+def in_first_namespace(procfs: Path) -> bool:
+    """Whether we see the PIDs of the whole machine. 0xEFFFFFFC: PROC_PID_INIT_INO."""
+    return (procfs / "self/ns/pid").stat().st_ino == 0xEFFFFFFC

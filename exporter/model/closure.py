@@ -1,0 +1,82 @@
+"""Which process belongs to which root, by who is whose child.
+
+Pure: takes what the kernel listed and the edges that the hooks kept while it was listed, gives back
+what each process inherits. The cgroup part of a membership is the kernel's own business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from exporter.kernel.records import PROCESS_ALIVE, Membership, Process, ProcessKey
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """What a listed process is to its descendants."""
+
+    slot: int
+    follow_forks: bool = True
+    ranks_last: bool = False  # as `all` and PID 1 do: after cgroups
+
+
+def _as_root(inherited: Membership, root: Root) -> Membership:
+    if root.ranks_last:
+        return inherited._replace(node=root.slot)
+    if root.follow_forks:
+        return inherited._replace(own=0, tree=root.slot)
+    return inherited._replace(own=root.slot)
+
+
+def close_over(
+    processes: Iterable[Process],
+    edges: Mapping[ProcessKey, ProcessKey],
+    roots: Mapping[ProcessKey, Root],
+    node: int = 0,
+    keeps: Callable[[int], bool] = lambda slot: False,
+) -> dict[ProcessKey, Membership]:
+    """The membership of every living process, without its cgroup.
+
+    `edges` name the parent that a child had when it was born, which goes before the one it has now:
+    that may have adopted it. `node` is the slot of `all`. What the kernel knows already (a child
+    inherits in the fork hook) stays, as long as `keeps` says that its slot is still in use: after
+    a re-parenting nobody but the kernel knows the tree. Only a new root inside that tree is nearer.
+    """
+    listed = {process.key: process for process in processes}
+    parents = {key: process.parent for key, process in listed.items()} | dict(edges)
+    nothing = Membership(node=node)
+    found: dict[ProcessKey, Membership] = {}
+
+    def inherited_from(parent: Membership, process: Process | None) -> Membership:
+        plain = parent._replace(own=0, cgroup=0, slot=0)
+        known = process.member.tree if process else 0
+        if known and keeps(known) and plain.tree != known:
+            above = listed.get(process.parent) if process else None
+            nearer = plain.tree and above and above.member.tree == known
+            if not nearer:
+                plain = plain._replace(tree=known)
+        return plain
+
+    for key in listed:
+        path: list[ProcessKey] = []
+        at: ProcessKey | None = key
+        while at is not None and at not in found and at not in path[-1:]:
+            path.append(at)
+            at = parents.get(at)
+            if len(path) > len(parents) + 1:  # numbers used again can close a circle: cut it
+                at = None
+        above = found.get(at, nothing) if at is not None else nothing
+        for at in reversed(path):
+            above = inherited_from(above, listed.get(at))
+            if at in roots:
+                above = _as_root(above, roots[at])
+            found[at] = above
+
+    for key in list(roots):  # one that the iterator does not show, but that has children
+        found.setdefault(key, _as_root(nothing, roots[key]))
+    return {
+        key: member
+        for key, member in found.items()
+        if key in roots or (key in listed and listed[key].flags & PROCESS_ALIVE)
+    }

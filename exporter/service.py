@@ -1,0 +1,257 @@
+"""The job: probes, trees, snapshots and a server, wired together; begun, kept going, ended."""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from exporter import __version__
+from exporter.config.load import load
+from exporter.config.model import Config
+from exporter.errors import ConfigError, KernelError, ProctreeError
+from exporter.kernel import fields, memory, privileges, sizes
+from exporter.kernel.cgroupfs import Cgroups
+from exporter.kernel.doorbell import Doorbell
+from exporter.kernel.tracing import Tracing
+from exporter.model.monitor import Monitor
+from exporter.model.admission import Costs
+from exporter.model.snapshot import Snapshot
+from exporter.model.tracker import Tracker
+from exporter.publish.exposition import Exposition
+from exporter.publish.listen import Address
+from exporter.publish.server import Server
+from exporter.publish.shape import (
+    SAMPLES_PER_IN_FLIGHT,
+    SAMPLES_PER_TARGET,
+    Shape,
+    samples_per_call,
+    samples_per_class,
+)
+from exporter.publish.site import Flags, Site
+
+log = logging.getLogger(__name__)
+
+_TEND_EVERY_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """--path.*: where the node's file systems are, for use in a container."""
+
+    procfs: Path = Path("/proc")
+    sysfs: Path = Path("/sys")
+    cgroupfs: Path = Path("/sys/fs/cgroup")
+    rootfs: Path = Path("/")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The flags of `serve`."""
+
+    config_file: str
+    address: Address
+    flags: Flags
+    paths: Paths
+
+
+class Service:
+    """One exporter, from its config to its end. `run` returns when it is told to stop."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._stop = threading.Event()
+        self._reload_due = threading.Event()
+        self._ready = False
+        self._lock = threading.RLock()  # kernel and trees: one thread at a time
+
+    # What the pages need: publish.site.Exporter
+
+    def ready(self) -> bool:
+        return self._ready
+
+    def snapshot(self) -> Snapshot:
+        with self._lock:
+            return self._monitor.snapshot()
+
+    def reload(self) -> None:
+        """Raises ProctreeError, and goes on with the old config."""
+        with self._lock:
+            try:
+                config = load(self._options.config_file, str(self._options.paths.cgroupfs))
+                self._refuse_what_cannot_change(config)
+            except ProctreeError:
+                self._monitor.reload_successful = False
+                raise
+            self._configure(config)
+        log.info("config reloaded: %d targets", len(config.targets))
+
+    def targets(self) -> list[dict[str, Any]]:
+        with self._lock:
+            return self._monitor.describe_targets()
+
+    # The job
+
+    def run(self) -> None:
+        """Raises ConfigError, KernelError or ServiceError before it is ready; then only stops."""
+        options, paths = self._options, self._options.paths
+        config = load(options.config_file, str(paths.cgroupfs))
+        for warning in config.warnings:
+            log.warning("%s", warning)
+        self._config = config
+        shape = _shape(config)
+        self._exposition = Exposition(shape)
+        privileges.require(privileges.effective())
+        size = sizes.plan(
+            config.limits.trees, config.limits.processes, config.histograms.scale,
+            sizes.possible_cpus(paths.sysfs),
+        )  # fmt: skip
+        kernel_fields = fields.read(paths.sysfs / "kernel/btf/vmlinux", platform.machine())
+        server = Server(options.address, Site(self, self._exposition, options.flags))
+        tracing = Tracing(size, kernel_fields, config.self_cost)
+        self._tracker = Tracker(
+            tracing, Cgroups(paths.cgroupfs, paths.procfs), paths.procfs, os.getpid(),
+            config.limits.trees,
+        )  # fmt: skip
+        self._monitor = Monitor(
+            tracing, self._tracker, config.limits.series, _costs(shape, config),
+            config.histograms.scale, config.self_cost, _build_info(),
+        )  # fmt: skip
+        self._doorbell = Doorbell(tracing.doorbell_fd)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_stop)
+        signal.signal(signal.SIGHUP, self._on_hangup)
+        tracing.attach()
+        left = privileges.drop()
+        server.start()  # the first thread beside this one: after bcc's child, with few privileges
+        try:
+            self._configure(config)
+            self._ready = True
+            memory.give_back()
+            log.info(
+                "following %d targets on http://%s%s (privileges left: %s)",
+                len(config.targets), server.address, options.flags.telemetry_path,
+                privileges.names(left),
+            )  # fmt: skip
+            self._tend()
+        finally:
+            server.stop()
+            tracing.close()
+
+    def _configure(self, config: Config) -> None:
+        self._tracker.configure(config.targets)
+        self._tracker.sync()
+        self._monitor.configure(config.targets, time.time_ns())
+        self._config = config
+        self._exposition.shape = _shape(config)
+        self._watched = _identity(self._options.config_file)
+
+    def _tend(self) -> None:
+        """The main loop: sleeps until the kernel rings, a signal comes or a second has passed."""
+        while not self._stop.is_set():
+            self._doorbell.wait(_TEND_EVERY_S)
+            if self._stop.is_set():
+                return
+            _guard("tending the trees", self._tend_once)
+            if self._reload_due.is_set() or self._file_changed():
+                self._reload_due.clear()
+                _guard("reload", self.reload)
+
+    def _tend_once(self) -> None:
+        with self._lock:
+            self._tracker.tend()
+
+    def _file_changed(self) -> bool:
+        now = _identity(self._options.config_file)
+        changed = now is not None and now != self._watched
+        self._watched = now or self._watched
+        return changed
+
+    def _refuse_what_cannot_change(self, config: Config) -> None:
+        """What is compiled into the kernel program stays until a restart."""
+        for key, old, new in (
+            ("histograms.scale", self._config.histograms.scale, config.histograms.scale),
+            ("limits.trees", self._config.limits.trees, config.limits.trees),
+            ("limits.processes", self._config.limits.processes, config.limits.processes),
+            ("limits.series", self._config.limits.series, config.limits.series),
+            ("self_cost", self._config.self_cost, config.self_cost),
+            ("histograms.by", self._config.histograms.by, config.histograms.by),
+            ("histograms.classic", self._config.histograms.classic, config.histograms.classic),
+        ):
+            if old != new:
+                raise KernelError(
+                    f"{config.file}: {key} is fixed at start (now {old}, found {new}):"
+                    " restart the exporter to change it"
+                )
+        fresh = {target.identity for target in config.targets} - {
+            target.identity for target in self._config.targets
+        }
+        if len(fresh) > self._tracker.slots_left():
+            raise KernelError(
+                f"{config.file}: {len(fresh)} new targets, but of limits.trees"
+                f" {self._tracker.slots_left()} are left: a slot is never used again; restart the"
+                " exporter, or raise limits.trees"
+            )
+
+    def _on_stop(self, number: int, frame: FrameType | None) -> None:
+        self._stop.set()
+        self._doorbell.wake()
+
+    def _on_hangup(self, number: int, frame: FrameType | None) -> None:
+        self._reload_due.set()
+        self._doorbell.wake()
+
+
+def _guard(what: str, work: Callable[[], None]) -> None:
+    """A failing part is a log line, not the end of the exporter."""
+    try:
+        work()
+    except ConfigError as error:
+        for problem in error.problems:
+            log.error("%s failed: %s", what, problem)
+    except (ProctreeError, OSError) as error:
+        log.error("%s failed: %s", what, error)
+    except Exception:
+        log.exception("%s failed", what)
+
+
+def _identity(path: str) -> tuple[int, ...] | None:
+    """Tells whether a file changed, by symlink swap too; None while it is not there."""
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size)
+
+
+def _shape(config: Config) -> Shape:
+    histograms = config.histograms
+    return Shape(histograms.by, histograms.classic, histograms.native)  # type: ignore[arg-type]
+
+
+def _costs(shape: Shape, config: Config) -> Costs:
+    from exporter.model.classes import CLASSES
+
+    bounds = max((target.buckets or () for target in config.targets), key=len) or None
+    most = tuple(range(len(bounds))) if bounds and len(bounds) > 13 else None
+    return Costs(
+        target=SAMPLES_PER_TARGET + samples_per_class(shape, most) * len(CLASSES),
+        call=samples_per_call(shape, most) + SAMPLES_PER_IN_FLIGHT,
+    )
+
+
+def _build_info() -> dict[str, str]:
+    return {
+        "version": __version__,
+        "kernel": platform.release(),
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+    }

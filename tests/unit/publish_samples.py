@@ -1,0 +1,71 @@
+"""A small snapshot with a bit of everything, names that hurt included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exporter.model.histogram import bucket_count, index_of
+from exporter.model.snapshot import Call, InFlight, MapFill, ProgramCost, Snapshot, TargetState
+
+SCALE = 2
+CREATED_NS = 1_700_000_000_123_456_789
+HOSTILE = 'cgroup:/a"b\\c\nd\udcff'
+
+
+def buckets(*durations_ns: int, scale: int = SCALE) -> list[int]:
+    found = [0] * bucket_count(scale)
+    for duration_ns in durations_ns:
+        found[index_of(duration_ns, scale)] += 1
+    return found
+
+
+def call(
+    target: str,
+    syscall: str,
+    *durations_ns: int,
+    untimed: int = 0,
+    errors: tuple[tuple[str, int], ...] = (),
+) -> Call:
+    return Call(
+        target, syscall, untimed, sum(durations_ns), buckets(*durations_ns), errors, CREATED_NS
+    )
+
+
+def snapshot() -> Snapshot:
+    return Snapshot(
+        time_ns=CREATED_NS + 10**10,
+        started_ns=CREATED_NS - 10**9,
+        scale=SCALE,
+        calls=[
+            call("ci", "write", 1, 999, 1_000, 1_001, 5_000_000_000, 40_000_000_000),
+            call("ci", "openat", 700, 701, 90_000, errors=(("EACCES", 1), ("ENOENT", 2))),
+            call("ci", "exit_group", untimed=7),
+            call(HOSTILE, "futex", 250_000_000, 1_000_000_000, 1_000_000_001, untimed=2),
+        ],
+        in_flight=[InFlight(HOSTILE, "futex", 3, 61_500_000_000)],
+        targets=[
+            TargetState(
+                "ci", "pid", "4711", True, 1, 2,
+                {"running": 1, "sleeping": 4}, 7, 5, {"ok": 6, "signal": 1}, CREATED_NS,
+            ),
+            TargetState(
+                HOSTILE, "cgroup", '/a"b\\c\nd\udcff', False, 0, 0,
+                {}, 0, 0, {}, CREATED_NS, bounds=(111, 119),
+            ),
+        ],
+        lost_calls={"map_full": 0, "storage_refused": 3},
+        lost_events={"ring_full": 0},
+        maps=[MapFill("traced_tgids", 2, 65536), MapFill("errors", 3, 4096)],
+        programs=[ProgramCost("sys_enter", 1_234_567_891, 987654)],
+        series=64,
+        series_limit=20000,
+        reload_success_time_ns=CREATED_NS,
+        build_info={"version": "0.1.0", "kernel": "6.1.0-40-amd64"},
+    )  # fmt: skip
+
+
+def text_series(text: str) -> Iterator[str]:
+    """Name and labels of each line: what must not be there twice."""
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            yield line.rpartition(" ")[0]

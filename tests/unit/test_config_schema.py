@@ -1,0 +1,163 @@
+"""Catalog, loader, model, schema and examples tell one story."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from exporter.config import schema
+from exporter.config.catalog import KEYS, PLANNED, SECTIONS, TARGET, TOP, Key, keys_of
+from exporter.config.load import load, parse
+from exporter.config.model import Config, Histograms, Limits, Target
+from exporter.errors import ConfigError
+
+CONFIG = Path(__file__).parents[2] / "config"
+FILES = [CONFIG / "default.yaml", *sorted((CONFIG / "examples").glob("*.yaml"))]
+SCHEMA = schema.generate()
+
+
+def fits(value: Any, rule: dict[str, Any]) -> bool:
+    """JSON Schema, as much of it as ours uses; a keyword unknown here fails the test."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    types = {
+        "object": isinstance(value, dict),
+        "array": isinstance(value, list),
+        "string": isinstance(value, str),
+        "boolean": isinstance(value, bool),
+        "number": number,
+        "integer": number and value == int(value),
+    }
+    text, items = isinstance(value, str), isinstance(value, list)
+    properties = rule.get("properties", {})
+    checks: dict[str, Callable[[Any], bool]] = {
+        "$schema": lambda _: True,
+        "$defs": lambda _: True,
+        "title": lambda _: True,
+        "description": lambda _: True,
+        "default": lambda _: True,
+        "$ref": lambda ref: fits(value, SCHEMA["$defs"][ref.removeprefix("#/$defs/")]),
+        "anyOf": lambda rules: any(fits(value, rule) for rule in rules),
+        "oneOf": lambda rules: sum(fits(value, rule) for rule in rules) == 1,
+        "type": lambda name: types[name],
+        "const": lambda const: value is const,
+        "enum": lambda words: value in words,
+        "minimum": lambda low: not number or value >= low,
+        "maximum": lambda high: not number or value <= high,
+        "exclusiveMinimum": lambda low: not number or value > low,
+        "minLength": lambda low: not text or len(value) >= low,
+        "maxLength": lambda high: not text or len(value) <= high,
+        "pattern": lambda pattern: not text or re.search(pattern, value) is not None,
+        "minItems": lambda low: not items or len(value) >= low,
+        "maxItems": lambda high: not items or len(value) <= high,
+        "items": lambda rule: not items or all(fits(item, rule) for item in value),
+        "required": lambda names: not types["object"] or set(names) <= set(value),
+        "properties": lambda rules: (
+            not types["object"]
+            or all(fits(value[name], rules[name]) for name in rules if name in value)
+        ),
+        "additionalProperties": lambda _: not types["object"] or set(value) <= set(properties),
+    }
+    return all(checks[word](argument) for word, argument in rule.items())
+
+
+def loads(document: Any) -> bool:
+    try:
+        parse(json.dumps(document), "c.yaml")  # JSON is YAML
+    except ConfigError:
+        return False
+    return True
+
+
+def document_with(key: Key, value: Any) -> Any:
+    """A config that is good if `value` is good for `key`."""
+    if key.section == TARGET:
+        root = {} if key.name in ("pid", "cgroup", "all") else {"pid": 4711}
+        return [root | {key.name: value}]
+    if key.section == TOP:
+        return {"targets": [4711]} | {key.name: value}
+    return {"targets": [4711], key.section: {key.name: value}}
+
+
+VALUES: list[Any] = [
+    None, True, False, -1, 0, 1, 2, 3, 4, 15, 16, 999, 1000, 4096, 4097, 4194304, 4194305,
+    10_000_001, 1.5, "", " ", "x", "x" * 200, "x" * 201, "/", "/a", "a", "/a*", "syscall", "1",
+    [], [1], ["/a"], [0], ["a"], [None], [-0.5], [True], [{"pid": 1}], [{"pid": 1, "all": True}],
+    [{}], {}, {"x": 1},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: key.path)
+def test_schema_and_loader_agree_on_each_key(key: Key) -> None:
+    """What the schema lets through for a key, the loader does, and the other way round."""
+    documents = [document_with(key, value) for value in VALUES]
+    agreed = [(document, fits(document, SCHEMA)) for document in documents]
+    assert agreed == [(document, loads(document)) for document in documents]
+    assert any(good for _, good in agreed)
+    assert not all(good for _, good in agreed)
+
+
+def test_schema_knows_the_keys_of_the_catalog_and_no_others() -> None:
+    """Every section has its keys, in the order of the catalog, with defaults and docs."""
+    for section in SECTIONS:
+        properties = SCHEMA["$defs"][section]["properties"]
+        assert list(properties) == list(keys_of(section))
+        for name, key in keys_of(section).items():
+            assert properties[name]["description"] == key.doc
+            assert properties[name].get("default") == key.default
+
+
+def test_the_schema_checked_in_is_the_one_generated() -> None:
+    """After a change of the catalog: python -m exporter.config.schema > config/schema.json."""
+    assert (CONFIG / "schema.json").read_text() == schema.text()
+
+
+@pytest.mark.parametrize(
+    ("model", "section", "more"),
+    [
+        (Config, TOP, {"file", "warnings"}),
+        (Target, TARGET, {"kind", "line", "absolute"}),
+        (Histograms, "histograms", set()),
+        (Limits, "limits", set()),
+    ],
+)
+def test_the_model_has_a_field_for_each_key(model: Any, section: str, more: set[str]) -> None:
+    """A key that is read reaches the config by its own name (`all` is a kind of target)."""
+    fields = {field.name for field in dataclasses.fields(model)}
+    assert fields - more == set(keys_of(section)) - {"all"}
+
+
+def test_no_key_is_known_and_planned() -> None:
+    """A key leaves the list of planned ones when it is built."""
+    for section, names in PLANNED.items():
+        assert not set(names) & set(keys_of(section))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_every_example_loads(file: Path) -> None:
+    """What we ship is good, warns of nothing, and fits the schema."""
+    assert load(file).warnings == ()
+    assert fits(yaml.safe_load(file.read_text()), SCHEMA)
+
+
+def test_the_default_config_follows_pid_1_with_the_defaults() -> None:
+    """config/default.yaml spells out the defaults and changes none of them."""
+    shipped, bare = load(FILES[0]), parse("- {name: init, pid: 1}", "c.yaml")
+    assert dataclasses.replace(shipped.targets[0], line=1) == bare.targets[0]
+    assert len(shipped.targets) == 1
+    for field in ("histograms", "limits", "self_cost"):
+        assert getattr(shipped, field) == getattr(bare, field)
+
+
+def test_the_default_config_names_every_setting() -> None:
+    """Who opens it sees all there is to set beside targets."""
+    written = yaml.safe_load(FILES[0].read_text())
+    assert set(written) == set(keys_of(TOP))
+    for section in ("histograms", "limits"):
+        assert set(written[section]) == set(keys_of(section))
