@@ -1,1 +1,85 @@
-lock: ; true
+# `make` alone says what there is.
+
+PYTHON := /usr/bin/python3
+VENV := .venv
+LISTEN := 127.0.0.1:9847
+CONFIG := config/default.yaml
+
+# bcc comes from Debian, for Debian's own Python; nothing else of what runs does.
+RUN_PACKAGES := python3-bpfcc python3-venv
+TEST_PACKAGES := gcc libc6-dev git make strace
+BENCH_PACKAGES := bpftrace gcc libbpf-tools libc6-dev strace
+VM_PACKAGES := busybox-static qemu-system-x86
+
+# Installs those of the Debian packages $(1) that are missing.
+define install
+	@missing=$$(for p in $(1); do dpkg-query -W -f '$${db:Status-Status}' $$p 2>/dev/null | \
+		grep -qx installed || echo $$p; done); \
+	if [ -n "$$missing" ]; then apt-get -qq update && \
+		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $$missing; fi
+endef
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test lint format tools bench test-vm schema lock clean
+
+help: ## say what there is
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | \
+		awk -F ':.*## ' '{ printf "make %-9s %s\n", $$1, $$2 }'
+
+setup: $(VENV)/.ready ## install what is missing: Debian packages, a virtual environment
+
+$(VENV)/.ready: requirements-dev.txt pyproject.toml
+	$(call install,$(RUN_PACKAGES))
+	$(PYTHON) -m venv --system-site-packages $(VENV)
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+run: setup ## follow PID 1 and all its descendants, and publish at http://127.0.0.1:9847/metrics
+	@echo "Look at http://$(LISTEN)/metrics once it says that it is following; Ctrl-C ends it."
+	@exec $(VENV)/bin/proctree-exporter serve --config.file $(CONFIG) --web.listen-address $(LISTEN)
+
+test: setup .tools/bin/prometheus ## run all tests that need Debian's and PyPI's packages; the kernel's too
+	$(call install,$(TEST_PACKAGES))
+	PATH="$(CURDIR)/.tools/bin:$$PATH" $(VENV)/bin/python -m pytest $(PYTEST_ARGS)
+
+# Unpacked, not installed: the package would start a server of its own.
+.tools/bin/prometheus:
+	@mkdir -p .tools/deb .tools/bin
+	@apt-get -qq update && cd .tools/deb && apt-get -qq download prometheus && dpkg-deb -x prometheus_*.deb .
+	@cp .tools/deb/usr/bin/promtool .tools/deb/usr/bin/prometheus .tools/bin/ && rm -r .tools/deb
+
+lint: setup ## check style, types, imports and generated files
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+
+format: setup ## put the code into shape
+	$(VENV)/bin/ruff format .
+	$(VENV)/bin/ruff check --fix .
+
+tools: ## build what tests need from Go modules (nothing does so far)
+	@true
+
+bench: setup ## measure: price of a call, memory, scrapes, against the floor and other tools
+	$(call install,$(BENCH_PACKAGES))
+	$(VENV)/bin/python -m bench $(BENCH_ARGS)
+
+test-vm: setup ## run the kernel tests on Debian's other kernels, in virtual machines
+	$(call install,$(VM_PACKAGES))
+	scripts/test-vm $(VM_ARGS)
+
+schema: setup ## write config/schema.json anew
+	$(VENV)/bin/python -m exporter.config.schema > config/schema.json
+
+# uv's resolver gives one lock for all Pythons that we support.
+lock: setup ## resolve the locked dependencies anew
+	$(PYTHON) -m venv build/uv && build/uv/bin/pip install --quiet uv
+	build/uv/bin/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \
+		--quiet --upgrade pyproject.toml -o requirements.txt
+	build/uv/bin/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \
+		--quiet --upgrade pyproject.toml --group dev -o requirements-dev.txt
+
+clean: ## remove what was made here
+	rm -rf $(VENV) .tools build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

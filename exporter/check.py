@@ -17,7 +17,7 @@ def report(config_file: str, cgroupfs: Path, sysfs: Path) -> str:
         config.limits.trees, config.limits.processes, config.histograms.scale,
         sizes.possible_cpus(sysfs),
     )  # fmt: skip
-    lines = [f"{warning.file}:{warning.line}: warning: {warning.message}" for warning in config.warnings]
+    lines = [f"{w.file}:{w.line}:{w.column}: warning: {w.message}" for w in config.warnings]
     lines.append(f"{config.file}: good: {len(config.targets)} targets")
     lines.append(
         f"kernel memory of the maps: {size.total_bytes() / _MIB:.1f} MiB"

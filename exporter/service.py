@@ -22,8 +22,8 @@ from exporter.kernel import fields, memory, privileges, sizes
 from exporter.kernel.cgroupfs import Cgroups
 from exporter.kernel.doorbell import Doorbell
 from exporter.kernel.tracing import Tracing
-from exporter.model.monitor import Monitor
 from exporter.model.admission import Costs
+from exporter.model.monitor import Monitor
 from exporter.model.snapshot import Snapshot
 from exporter.model.tracker import Tracker
 from exporter.publish.exposition import Exposition

@@ -11,7 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -107,9 +107,7 @@ def exporter(
             *command, "serve", f"--config.file={path}", f"--web.listen-address={address}", *flags,
         ]  # fmt: skip
         with log.open("w") as stream:
-            process = subprocess.Popen(
-                arguments, stdout=stream, stderr=stream, text=True, cwd=ROOT
-            )
+            process = subprocess.Popen(arguments, stdout=stream, stderr=stream, text=True, cwd=ROOT)
         running = Exporter(process, address, log)
         try:
             if ready:
@@ -175,10 +173,8 @@ def workload(
     try:
         yield Workload(process)
     finally:
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         process.wait()
 
 

@@ -88,7 +88,7 @@ def _has_x32() -> bool:
     """Whether this kernel runs x32 calls: only then does bit 30 of a number mean an ABI."""
     if platform.machine() != "x86_64":
         return False
-    return ctypes.CDLL(None).syscall(ctypes.c_long(_X32_GETPID)) == os.getpid()
+    return bool(ctypes.CDLL(None).syscall(ctypes.c_long(_X32_GETPID)) == os.getpid())
 
 
 def program_text(folder: Path) -> str:
@@ -192,7 +192,7 @@ def load(sizes: Sizes, fields: KernelFields) -> Loaded:
 
 
 def known_call_words() -> list[int]:
-    """For known_calls: bit `number % 64` of word `abi * 16 + number // 64` is set for a known call."""
+    """For known_calls: bit `number % 64` of word `abi * 16 + number // 64` for each known call."""
     abis = native_abis(platform.machine())
     words = [0] * ((max(abis) + 1) * records.NUMBERS // 64)
     for abi in abis:

@@ -29,9 +29,7 @@ _libc.syscall.restype = ctypes.c_long
 
 def _bpf(command: int, attr: ctypes.Array[ctypes.c_char]) -> int:
     result = int(
-        _libc.syscall(
-            ctypes.c_long(_NR_BPF), ctypes.c_int(command), attr, ctypes.c_uint(len(attr))
-        )
+        _libc.syscall(ctypes.c_long(_NR_BPF), ctypes.c_int(command), attr, ctypes.c_uint(len(attr)))
     )
     if result < 0:
         error = ctypes.get_errno()
@@ -39,7 +37,7 @@ def _bpf(command: int, attr: ctypes.Array[ctypes.c_char]) -> int:
     return result
 
 
-def _attr(layout: str, *values: int) -> ctypes.Array[ctypes.c_char]:
+def _attr(layout: str, *values: int | bytes) -> ctypes.Array[ctypes.c_char]:
     data = struct.pack(layout, *values)
     return ctypes.create_string_buffer(data, len(data))
 
@@ -55,11 +53,11 @@ def load_program(
 ) -> int:
     """Loads bytecode and returns the program's descriptor. The verifier's log is in the error."""
     instructions, license_, log = _buffer(code), _buffer(b"GPL\0"), _buffer(1 << 20)
-    for log_level in (0, 1):  # the log costs time: only once it is known that there is something in it
+    for log_level in (0, 1):  # the log costs time: only where it has something to say
         attr = _attr(
             "<IIQQIIQII16sIIIIQIIQII",
-            program_type, len(code) // 8, ctypes.addressof(instructions), ctypes.addressof(license_),
-            log_level, len(log) if log_level else 0, ctypes.addressof(log) if log_level else 0,
+            program_type, len(code) // 8,
+            ctypes.addressof(instructions), ctypes.addressof(license_), log_level, len(log) if log_level else 0, ctypes.addressof(log) if log_level else 0,
             0, 0, name.encode()[:15], 0, attach_type, 0, 0, 0, 0, 0, 0, 0, btf_id,
         )  # fmt: skip
         try:

@@ -17,6 +17,7 @@ from exporter.errors import KernelError
 _HEADER = struct.Struct("<HBBIIIII")
 _MAGIC = 0xEB9F
 _PTR, _ARRAY, _STRUCT, _UNION, _ENUM, _TYPEDEF, _FUNC, _FUNC_PROTO = 2, 3, 4, 5, 6, 8, 12, 13
+_ALIASES = (_TYPEDEF, 9, 10, 11, 18)  # volatile, const, restrict, type tag
 # Words that follow the three of each type: fixed, or for each of its `vlen` members.
 _FIXED = {1: 1, _ARRAY: 3, 14: 1, 17: 1}  # int, array, var, decl_tag
 _PER_MEMBER = {_STRUCT: 3, _UNION: 3, _ENUM: 2, _FUNC_PROTO: 2, 15: 3, 19: 3}  # datasec, enum64
@@ -108,10 +109,8 @@ class Btf:
 
     def _resolve(self, type_id: int) -> int:
         """Through typedef, const, volatile and type tags to the type itself."""
-        while type_id and (words := self._words[self._at[type_id] : self._at[type_id] + 3])[1] >> 24 & 0x1F in (
-            _TYPEDEF, 9, 10, 11, 18
-        ):  # fmt: skip
-            type_id = words[2]
+        while type_id and self._words[self._at[type_id] + 1] >> 24 & 0x1F in _ALIASES:
+            type_id = self._words[self._at[type_id] + 2]
         return type_id
 
     def _name(self, offset: int) -> str:

@@ -6,7 +6,6 @@ the kernel gave it: 0 is v2; of the v1 hierarchies each controller, or name, has
 
 from __future__ import annotations
 
-import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,7 +81,7 @@ class Cgroups:
             else:
                 place = hierarchy.root / path.lstrip("/")
             try:
-                status = os.stat(place, follow_symlinks=False)
+                status = place.stat(follow_symlinks=False)
             except OSError:
                 continue
             if stat.S_ISDIR(status.st_mode):

@@ -6,6 +6,7 @@ the consumer's position, ours to write; a page with the producer's; the data).
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import select
@@ -27,10 +28,8 @@ class Doorbell:
         """True if it rang, or was woken, within so many seconds."""
         rang = bool(self._epoll.poll(seconds))
         self._ours[:8] = self._theirs[:8]  # all consumed
-        try:
+        with contextlib.suppress(BlockingIOError):
             os.eventfd_read(self._wake)
-        except BlockingIOError:
-            pass
         return rang
 
     def wake(self) -> None:

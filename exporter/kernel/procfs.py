@@ -8,8 +8,7 @@ from pathlib import Path
 def parse_status(text: str) -> dict[str, str]:
     """Of /proc/PID/status."""
     return {
-        key: value.strip()
-        for key, _, value in (line.partition(":") for line in text.splitlines())
+        key: value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())
     }
 
 

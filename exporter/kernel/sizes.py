@@ -71,9 +71,7 @@ class Sizes:
             ),
             "traced_cgroups": _hash_bytes(MAX_CGROUPS, records.CGROUP_KEY.size, 4, 0),
             "slots": self.slots * records.SLOT_STATE.size,
-            "edges": _hash_bytes(
-                MAX_EDGES, records.PROCESS_KEY.size, records.PROCESS_KEY.size, 0
-            ),
+            "edges": _hash_bytes(MAX_EDGES, records.PROCESS_KEY.size, records.PROCESS_KEY.size, 0),
         }
 
     def total_bytes(self) -> int:

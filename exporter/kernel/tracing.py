@@ -209,4 +209,3 @@ class Tracing:
             map_entries={name: (entries[name], self._maps[name].max_entries) for name in entries},
             monotonic_ns=time.monotonic_ns(),
         )
-

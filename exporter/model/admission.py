@@ -43,7 +43,7 @@ class Admission:
         )
 
     def add_target(self, name: str, now_ns: int) -> bool:
-        """Sets room aside for a target. False: it is over the limit, and is exposed all the same."""
+        """Sets room aside for a target; False if that is over the limit (it is exposed anyway)."""
         if name not in self._targets:
             self._targets[name] = now_ns
             self._calls[name, OTHER] = now_ns

@@ -11,7 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from operator import add
 
-from exporter.kernel.records import CODE_ABI_SHIFT, CODE_NUMBER, ERRNO_UNKNOWN, NUMBER_OTHER, NUMBERS
+from exporter.kernel.records import (
+    CODE_ABI_SHIFT,
+    CODE_NUMBER,
+    ERRNO_UNKNOWN,
+    NUMBER_OTHER,
+    NUMBERS,
+)
 from exporter.kernel.source import Reading, Sums
 from exporter.kernel.syscalls import OTHER, UNKNOWN, Abi, load_errnos, load_names
 from exporter.model.admission import Admission

@@ -20,9 +20,9 @@ __all__ = [
     "index_of", "otel_offset", "upper_bound",
 ]  # fmt: skip
 
-MIN_OCTAVE = -30  # 2**-30 s < 1 ns: the shortest duration lies in the first octave, 2**63 ns in the last
+MIN_OCTAVE = -30  # 2**-30 s < 1 ns; 64 octaves later, 2**34 s > 2**63 ns
 
-#: Upper bounds of the classic buckets in log2 of a second: powers of four, 2**-20 (0.95 us) to 2**4.
+#: Upper bounds of the classic buckets, log2 of a second: powers of four, 2**-20 to 2**4.
 CLASSIC_LOG2 = tuple(range(-20, 5, 2))
 
 
@@ -33,7 +33,7 @@ def otel_offset(scale: int) -> int:
 
 def upper_bound(index: int, scale: int) -> float:
     """The inclusive upper bound of bucket `index`, in seconds."""
-    return 2.0 ** ((index + 1) / (1 << scale) + MIN_OCTAVE)
+    return math.pow(2.0, (index + 1) / (1 << scale) + MIN_OCTAVE)
 
 
 def buckets_below(log2_bound: int, scale: int) -> int:
