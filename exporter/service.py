@@ -17,30 +17,24 @@ from typing import Any
 from exporter import __version__
 from exporter.config.load import load
 from exporter.config.model import Config
-from exporter.errors import ConfigError, KernelError, ProctreeError
-from exporter.kernel import fields, memory, privileges, sizes
+from exporter.costs import costs_of, shape_of
+from exporter.errors import ConfigError, KernelError, ProctreeError, ServiceError
+from exporter.kernel import fields, memory, privileges, procfs, sizes
 from exporter.kernel.cgroupfs import Cgroups
 from exporter.kernel.doorbell import Doorbell
 from exporter.kernel.tracing import Tracing
-from exporter.model.admission import Costs
 from exporter.model.monitor import Monitor
 from exporter.model.snapshot import Snapshot
 from exporter.model.tracker import Tracker
 from exporter.publish.exposition import Exposition
 from exporter.publish.listen import Address
 from exporter.publish.server import Server
-from exporter.publish.shape import (
-    SAMPLES_PER_IN_FLIGHT,
-    SAMPLES_PER_TARGET,
-    Shape,
-    samples_per_call,
-    samples_per_class,
-)
 from exporter.publish.site import Flags, Site
 
 log = logging.getLogger(__name__)
 
 _TEND_EVERY_S = 1.0
+_TEND_AT_MOST_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +65,7 @@ class Service:
         self._stop = threading.Event()
         self._reload_due = threading.Event()
         self._ready = False
+        self._doorbell: Doorbell | None = None
         self._lock = threading.RLock()  # kernel and trees: one thread at a time
 
     # What the pages need: publish.site.Exporter
@@ -87,6 +82,7 @@ class Service:
         with self._lock:
             try:
                 config = load(self._options.config_file, str(self._options.paths.cgroupfs))
+                costs_of(config)
                 self._refuse_what_cannot_change(config)
             except ProctreeError:
                 self._monitor.reload_successful = False
@@ -103,13 +99,22 @@ class Service:
     def run(self) -> None:
         """Raises ConfigError, KernelError or ServiceError before it is ready; then only stops."""
         options, paths = self._options, self._options.paths
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_stop)
+        signal.signal(signal.SIGHUP, self._on_hangup)
         config = load(options.config_file, str(paths.cgroupfs))
         for warning in config.warnings:
             log.warning("%s", warning)
         self._config = config
-        shape = _shape(config)
+        shape = shape_of(config)
         self._exposition = Exposition(shape)
+        costs = costs_of(config)
         privileges.require(privileges.effective())
+        if not procfs.in_first_namespace(paths.procfs):
+            raise KernelError(
+                "this is not the machine's own PID namespace, so PIDs mean something else here:"
+                " run with hostPID: true, or --pid=host"
+            )
         size = sizes.plan(
             config.limits.trees, config.limits.processes, config.histograms.scale,
             sizes.possible_cpus(paths.sysfs),
@@ -122,13 +127,10 @@ class Service:
             config.limits.trees,
         )  # fmt: skip
         self._monitor = Monitor(
-            tracing, self._tracker, config.limits.series, _costs(shape, config),
+            tracing, self._tracker, config.limits.series, costs,
             config.histograms.scale, config.self_cost, _build_info(),
         )  # fmt: skip
         self._doorbell = Doorbell(tracing.doorbell_fd)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._on_stop)
-        signal.signal(signal.SIGHUP, self._on_hangup)
         tracing.attach()
         left = privileges.drop()
         server.start()  # the first thread beside this one: after bcc's child, with few privileges
@@ -151,13 +153,15 @@ class Service:
         self._tracker.sync()
         self._monitor.configure(config.targets, time.time_ns())
         self._config = config
-        self._exposition.shape = _shape(config)
+        self._exposition.shape = shape_of(config)
         self._watched = _identity(self._options.config_file)
 
     def _tend(self) -> None:
         """The main loop: sleeps until the kernel rings, a signal comes or a second has passed."""
+        assert self._doorbell
         while not self._stop.is_set():
-            self._doorbell.wait(_TEND_EVERY_S)
+            if self._doorbell.wait(_TEND_EVERY_S):
+                self._stop.wait(_TEND_AT_MOST_S)  # a storm of moves is carried in one go
             if self._stop.is_set():
                 return
             _guard("tending the trees", self._tend_once)
@@ -187,7 +191,7 @@ class Service:
             ("histograms.classic", self._config.histograms.classic, config.histograms.classic),
         ):
             if old != new:
-                raise KernelError(
+                raise ServiceError(
                     f"{config.file}: {key} is fixed at start (now {old}, found {new}):"
                     " restart the exporter to change it"
                 )
@@ -195,7 +199,7 @@ class Service:
             target.identity for target in self._config.targets
         }
         if len(fresh) > self._tracker.slots_left():
-            raise KernelError(
+            raise ServiceError(
                 f"{config.file}: {len(fresh)} new targets, but of limits.trees"
                 f" {self._tracker.slots_left()} are left: a slot is never used again; restart the"
                 " exporter, or raise limits.trees"
@@ -203,11 +207,13 @@ class Service:
 
     def _on_stop(self, number: int, frame: FrameType | None) -> None:
         self._stop.set()
-        self._doorbell.wake()
+        if self._doorbell:
+            self._doorbell.wake()
 
     def _on_hangup(self, number: int, frame: FrameType | None) -> None:
         self._reload_due.set()
-        self._doorbell.wake()
+        if self._doorbell:
+            self._doorbell.wake()
 
 
 def _guard(what: str, work: Callable[[], None]) -> None:
@@ -230,22 +236,6 @@ def _identity(path: str) -> tuple[int, ...] | None:
     except OSError:
         return None
     return (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size)
-
-
-def _shape(config: Config) -> Shape:
-    histograms = config.histograms
-    return Shape(histograms.by, histograms.classic, histograms.native)  # type: ignore[arg-type]
-
-
-def _costs(shape: Shape, config: Config) -> Costs:
-    from exporter.model.classes import CLASSES
-
-    bounds = max((target.buckets or () for target in config.targets), key=len) or None
-    most = tuple(range(len(bounds))) if bounds and len(bounds) > 13 else None
-    return Costs(
-        target=SAMPLES_PER_TARGET + samples_per_class(shape, most) * len(CLASSES),
-        call=samples_per_call(shape, most) + SAMPLES_PER_IN_FLIGHT,
-    )
 
 
 def _build_info() -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from exporter.errors import Problem
 from exporter.model.target import Target
@@ -14,7 +15,7 @@ __all__ = ["Config", "Histograms", "Limits", "Target"]
 class Histograms:
     """What is kept of the durations, and in which forms it goes out."""
 
-    by: str  # "syscall", "class", "both"
+    by: Literal["syscall", "class", "both"]
     classic: bool
     native: bool
     scale: int

@@ -132,6 +132,11 @@ def _child(channel: socket.socket, sizes: Sizes, fields: KernelFields, parent: i
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: do not outlive the exporter
     if os.getppid() != parent:
         return
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # a terminal sends it to both; the exporter decides
     log = os.memfd_create("bcc")
     os.dup2(log, 1)
     os.dup2(log, 2)

@@ -57,7 +57,8 @@ def load_program(
         attr = _attr(
             "<IIQQIIQII16sIIIIQIIQII",
             program_type, len(code) // 8,
-            ctypes.addressof(instructions), ctypes.addressof(license_), log_level, len(log) if log_level else 0, ctypes.addressof(log) if log_level else 0,
+            ctypes.addressof(instructions), ctypes.addressof(license_), log_level,
+            len(log) if log_level else 0, ctypes.addressof(log) if log_level else 0,
             0, 0, name.encode()[:15], 0, attach_type, 0, 0, 0, 0, 0, 0, 0, btf_id,
         )  # fmt: skip
         try:

@@ -20,6 +20,11 @@ class Costs:
     call: int  # a call's count, histogram and gauges
     error: int = 1
 
+    @property
+    def per_target(self) -> int:
+        """What is set aside for each target: its own metrics and its `other`."""
+        return self.target + self.call + self.error
+
 
 class Admission:
     """Counts samples against the limit. `now_ns` is the time a series admitted now begins at."""
@@ -42,13 +47,12 @@ class Admission:
             + len(self._folded_errors) * self._costs.error
         )
 
-    def add_target(self, name: str, now_ns: int) -> bool:
-        """Sets room aside for a target; False if that is over the limit (it is exposed anyway)."""
+    def add_target(self, name: str, now_ns: int) -> None:
+        """Sets room aside for a target: always, so check beforehand that all of them fit."""
         if name not in self._targets:
             self._targets[name] = now_ns
             self._calls[name, OTHER] = now_ns
-            self.used += self._costs.target + self._costs.call + self._costs.error
-        return self.used <= self.limit
+            self.used += self._costs.per_target
 
     def since(self, target: str) -> int:
         return self._targets[target]
