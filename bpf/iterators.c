@@ -33,7 +33,7 @@ static __always_inline void report(void *sequence, u32 result)
 static __always_inline void sync_process(void *task, struct process_key *key, void *sequence)
 {
 	struct membership *m = traced_tgids.lookup(key);
-	u32 slot = cgroup_slot(task);
+	u32 slot = cgroup_slot(task, NULL);
 
 	if (!m) {
 		struct membership found = { .cgroup = slot, .slot = slot };
@@ -57,7 +57,9 @@ int sync_tasks(struct task_iteration *ctx)
 	if (!task || read32(task, OFF_task_struct_exit_state))
 		return 0;
 	struct process_key key = process_of(task);
-	if (read32(task, OFF_task_struct_pid) == key.tgid)
+	/* A process is where its leader is; where any thread is, once the leader has ended. */
+	void *leader = read_pointer(task, OFF_task_struct_group_leader);
+	if (task == leader || read32(leader, OFF_task_struct_exit_state))
 		sync_process(task, &key, sequence);
 
 	struct task_state *state = tasks.task_storage_get(task, 0, 0);

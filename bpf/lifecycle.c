@@ -9,6 +9,27 @@ static __always_inline void keep_edge(const struct process_key *child, const str
 		lose(LOST_INCOMPLETE_TREE);
 }
 
+/* While a sync goes on: the nearest ancestor that is known to be followed. User space writes what it
+ * found about processes that may have ended since; a tree that forks and dies faster than that is
+ * caught here, by the edges that lead from its living end to what was written. */
+static struct membership *climb(void *parent, const struct process_key *parent_key)
+{
+	struct process_key key = *parent_key;
+	struct membership *m = NULL;
+
+	for (int up = 0; up < MAX_CLIMB && !m; up++) {
+		struct process_key *edge = edges.lookup(&key);
+		if (edge)
+			key = *edge;
+		else if (!up)
+			key = process_of(read_pointer(parent, OFF_task_struct_real_parent));
+		else
+			break;
+		m = traced_tgids.lookup(&key);
+	}
+	return m;
+}
+
 static __always_inline void new_thread(void *parent, void *child, struct membership *m)
 {
 	if (m) {
@@ -42,7 +63,7 @@ static __always_inline void new_process(void *parent, void *child, struct proces
 	/* CLONE_INTO_CGROUP, or a thread that was moved by itself: not where the parent's process is */
 	void *leader = read_pointer(parent, OFF_task_struct_group_leader);
 	if (read64(child, OFF_task_struct_cgroups) != read64(leader, OFF_task_struct_cgroups))
-		born.cgroup = cgroup_slot(child);
+		born.cgroup = cgroup_slot(child, NULL);
 	born.slot = decide(&born);
 	if (!born.tree && !born.cgroup && !born.node)
 		return;
@@ -73,8 +94,11 @@ int on_fork(u64 *ctx)
 		return 0;
 	}
 	struct control *c = the_control();
-	if (c && c->syncing)
+	if (c && c->syncing) {
 		keep_edge(&key, &parent_key);
+		if (!m)
+			m = climb(parent, &parent_key);
+	}
 	new_process(parent, child, &key, m);
 	return 0;
 }
@@ -145,8 +169,9 @@ int on_exit(u64 *ctx)
 	return 0;
 }
 
-/* (dst_cgrp, path, task, threadgroup): once for a whole process, after the move. A process is
- * where its leader is, so a thread that moves alone changes nothing. */
+/* (dst_cgrp, path, task, threadgroup): once for a whole process, after the move, with the leader. A
+ * process is where its leader is, so a thread that moves alone changes nothing. A leader that has
+ * ended is not moved with its threads: so it is the destination that counts. */
 int on_cgroup_attach(u64 *ctx)
 {
 	void *task = (void *)ctx[ARG_on_cgroup_attach_task_0];
@@ -154,7 +179,7 @@ int on_cgroup_attach(u64 *ctx)
 
 	if (read32(task, OFF_task_struct_pid) != key.tgid || !process_alive(task))
 		return 0;
-	u32 slot = cgroup_slot(task);
+	u32 slot = cgroup_slot(task, (void *)ctx[ARG_on_cgroup_attach_cgroup_0]);
 	struct membership *m = traced_tgids.lookup(&key);
 	if (m) {
 		if (m->cgroup == slot)

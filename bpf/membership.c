@@ -84,8 +84,9 @@ static __always_inline u32 listed_above(void *cgroup, u32 hierarchy, u32 *level)
 	return 0;
 }
 
-/* All hierarchies, v1, named and v2, by the one list that has them all. */
-static u32 cgroup_slot(const void *task)
+/* The deepest listed cgroup that holds a task, in any hierarchy: v1, named and v2 are all in the one
+ * list that is walked here. `moved` is where it was just moved to, or NULL. */
+static u32 cgroup_slot(const void *task, void *moved)
 {
 	struct control *c = the_control();
 	if (!c || !c->hierarchies)
@@ -94,11 +95,14 @@ static u32 cgroup_slot(const void *task)
 	void *css_set = read_pointer(task, OFF_task_struct_cgroups);
 	void *head = css_set + OFF_css_set_cgrp_links;
 	void *link = read_pointer(head, 0);
+	void *moved_root = moved ? read_pointer(moved, OFF_cgroup_root) : NULL;
 	u32 best = 0, best_level = 0;
 
 	for (int i = 0; i < MAX_HIERARCHIES && link != head; i++) {
 		void *cgroup = read_pointer(link - OFF_cgrp_cset_link_cgrp_link, OFF_cgrp_cset_link_cgrp);
 		void *root = read_pointer(cgroup, OFF_cgroup_root);
+		if (root == moved_root)
+			cgroup = moved;
 		u32 hierarchy = read32(root, OFF_cgroup_root_hierarchy_id);
 		if (c->hierarchies >> (hierarchy & 63) & 1) {
 			u32 level = 0;

@@ -65,6 +65,7 @@ class Service:
         self._stop = threading.Event()
         self._reload_due = threading.Event()
         self._ready = False
+        self._scraped = False
         self._doorbell: Doorbell | None = None
         self._lock = threading.RLock()  # kernel and trees: one thread at a time
 
@@ -75,6 +76,7 @@ class Service:
 
     def snapshot(self) -> Snapshot:
         with self._lock:
+            self._scraped = True
             return self._monitor.snapshot()
 
     def reload(self) -> None:
@@ -137,7 +139,7 @@ class Service:
         try:
             self._configure(config)
             self._ready = True
-            memory.give_back()
+            memory.settle()
             log.info(
                 "following %d targets on http://%s%s (privileges left: %s)",
                 len(config.targets), server.address, options.flags.telemetry_path,
@@ -150,7 +152,8 @@ class Service:
 
     def _configure(self, config: Config) -> None:
         self._tracker.configure(config.targets)
-        self._tracker.sync()
+        while not self._tracker.sync() and not self._stop.is_set():
+            log.warning("the process tree changes faster than it can be listed: trying again")
         self._monitor.configure(config.targets, time.time_ns())
         self._config = config
         self._exposition.shape = shape_of(config)
@@ -172,6 +175,9 @@ class Service:
     def _tend_once(self) -> None:
         with self._lock:
             self._tracker.tend()
+            scraped, self._scraped = self._scraped, False
+        if scraped:
+            memory.trim()
 
     def _file_changed(self) -> bool:
         now = _identity(self._options.config_file)

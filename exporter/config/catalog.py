@@ -70,7 +70,7 @@ KEYS = (
         "The kernel keeps 2^scale buckets to the octave."),
     Key("limits", "series", Whole(1_000, 10_000_000), 20_000,
         "Exposed samples, buckets included."),
-    Key("limits", "trees", Whole(1, 4_096), 128,
+    Key("limits", "trees", Whole(1, 4_096), 64,
         "Trees followed at once."),
     Key("limits", "processes", Whole(16, PID_MAX), 32_768,
         "Processes followed at once."),

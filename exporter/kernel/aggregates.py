@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator, Sequence
-from operator import add
 
+from exporter.kernel import records
 from exporter.kernel.sizes import Sizes
 from exporter.kernel.source import Sums
 
@@ -18,17 +18,22 @@ def read(fd: int, sizes: Sizes, ids: Sequence[int]) -> Iterator[Sums]:
     """
     if not ids:
         return
-    words, shards = sizes.aggregate_bytes // 8, sizes.shards
-    length = (max(ids) + 1) * shards * sizes.aggregate_bytes
-    with (
-        mmap.mmap(fd, length, mmap.MAP_SHARED, mmap.PROT_READ) as mapped,
-        memoryview(mapped) as raw,
-        raw.cast("Q") as view,
-    ):
+    size, shards = sizes.aggregate_bytes, sizes.shards
+    layout = records.aggregate_struct(sizes.scale)
+    nothing = bytes(size)
+    with mmap.mmap(fd, (max(ids) + 1) * shards * size, mmap.MAP_SHARED, mmap.PROT_READ) as mapped:
         for id_ in ids:
-            at = id_ * shards * words
-            total = view[at : at + words].tolist()
-            for shard in range(1, shards):
-                begin = at + shard * words
-                total = list(map(add, total, view[begin : begin + words].tolist()))
-            yield Sums(total[0], total[1], total[2], total[3:])
+            begin = id_ * shards * size
+            parts = [
+                part
+                for at in range(begin, begin + shards * size, size)
+                if (part := mapped[at : at + size]) != nothing
+            ] or [nothing]
+            # As one long integer each: counters of 64 bits never wrap, so no lane overflows.
+            whole = parts[0] if len(parts) == 1 else _sum(parts)
+            other_errors, untimed, sum_ns, *buckets = layout.unpack(whole)
+            yield Sums(untimed, sum_ns, other_errors, buckets)
+
+
+def _sum(parts: list[bytes]) -> bytes:
+    return sum(int.from_bytes(part, "little") for part in parts).to_bytes(len(parts[0]), "little")

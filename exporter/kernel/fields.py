@@ -46,12 +46,12 @@ _ARCH = {
     "x86_64": ("task_struct.thread_info.status", "pt_regs.orig_ax"),
     "aarch64": ("task_struct.thread_info.flags", "pt_regs.syscallno"),
 }
-#: Program -> tracepoint, and how many of its arguments must be a task_struct.
+#: Program -> tracepoint, and what it needs among the arguments.
 TRACEPOINTS = {
-    "on_fork": ("sched_process_fork", 2),
-    "on_exec": ("sched_process_exec", 1),
-    "on_exit": ("sched_process_exit", 1),
-    "on_cgroup_attach": ("cgroup_attach_task", 1),
+    "on_fork": ("sched_process_fork", {"task_struct": 2}),
+    "on_exec": ("sched_process_exec", {"task_struct": 1}),
+    "on_exit": ("sched_process_exit", {"task_struct": 1}),
+    "on_cgroup_attach": ("cgroup_attach_task", {"task_struct": 1, "cgroup": 1}),
 }
 ITERATOR = "bpf_iter_task"
 
@@ -92,16 +92,18 @@ def read(path: Path, machine: str) -> KernelFields:
             offsets[member] = offset
     points: dict[str, int] = {}
     arguments: dict[str, int] = {}
-    for program, (name, tasks) in TRACEPOINTS.items():
+    for program, (name, needed) in TRACEPOINTS.items():
         typedef = types.typedef_id(f"btf_trace_{name}")
         # The first argument of the type is the tracepoint's private data: programs do not see it.
         found = types.pointed_structs(typedef)[1:] if typedef else []
-        at = [i for i, struct in enumerate(found) if struct == "task_struct"]
-        if typedef is None or len(at) < tasks:
+        if typedef is None or any(found.count(kind) < count for kind, count in needed.items()):
             missing.append(f"tracepoint {name}")
             continue
         points[program] = typedef
-        arguments |= {f"{program}_task_{nth}": at[nth] for nth in range(tasks)}
+        for kind in needed:
+            at = [index for index, struct in enumerate(found) if struct == kind]
+            short = kind.removesuffix("_struct")
+            arguments |= {f"{program}_{short}_{nth}": index for nth, index in enumerate(at)}
     iterator = types.func_id(ITERATOR)
     if iterator is None:
         missing.append("task iterators")

@@ -40,6 +40,9 @@ def why_not(procfs: Path, pid: int) -> str | None:
     if status.get("Tgid") != str(pid):
         return f"{pid} is a thread of process {status.get('Tgid')}: list that"
     if status.get("State", "").startswith(("Z", "X")):
+        # That is the first thread: the process lives as long as any other does.
+        if len(list((procfs / str(pid) / "task").iterdir())) > 1:
+            return None
         return f"process {pid} has ended and waits for its parent to notice (zombie)"
     if status.get("Kthread") == "1" or "VmSize" not in status:
         return f"{pid} is a kernel thread ({status.get('Name')}): it makes no system calls"

@@ -37,7 +37,7 @@ TASK_STATE_SIZE = 104
 
 
 def aggregate_struct(scale: int) -> struct.Struct:
-    """untimed, sum_ns, other_errors, then the buckets."""
+    """other_errors, untimed, sum_ns, then the buckets."""
     return struct.Struct(f"<{3 + bucket_count(scale)}Q")
 
 

@@ -15,10 +15,11 @@ from exporter.kernel import records
 CALLS_PER_TREE = 64  # on average; what finds no room is counted in the tree's `other`
 CALLS_PER_SLOT = 512  # at most, so that one tree cannot take the room of all
 ERRORS_PER_SLOT = 1024
-AGGREGATE_BUDGET = 40 << 20  # bytes for all shards, unless one alone needs more
+AGGREGATE_BUDGET = 52 << 20  # bytes for all shards, unless one alone needs more
 MAX_SHARDS = 8
 MAX_EDGES = 65536
 MAX_CHILDREN = 256  # of one process that dies while a sync goes on
+MAX_CLIMB = 64  # edges from a newborn to an ancestor that is known
 MAX_CGROUPS = 4096
 MAX_CGROUP_DEPTH = 20
 MAX_HIERARCHIES = 20
@@ -87,6 +88,7 @@ class Sizes:
             "MAX_ERRORS": self.errors,
             "MAX_EDGES": MAX_EDGES,
             "MAX_CHILDREN": MAX_CHILDREN,
+            "MAX_CLIMB": MAX_CLIMB,
             "MAX_CGROUPS": MAX_CGROUPS,
             "MAX_CGROUP_DEPTH": MAX_CGROUP_DEPTH,
             "MAX_HIERARCHIES": MAX_HIERARCHIES,

@@ -76,21 +76,22 @@ class Tracker:
         self._next_slot += 1
         return slot
 
-    def sync(self) -> None:
-        """Makes the kernel follow exactly the targets' processes, whoever is born meanwhile."""
+    def sync(self) -> bool:
+        """Makes the kernel follow exactly the targets' processes, whoever is born meanwhile.
+
+        False if it went on changing: what was found is followed, what was not is to be looked for
+        again.
+        """
         source = self._source
         source.announce_change()
         self._settled = -1
         source.keep_edges(True)
         self._list_cgroups()
         self._resolve_roots(source.list_processes())
-        for _ in range(_MAX_ROUNDS):
-            if not self._close() and self._carry():
-                break
-        else:
-            log.warning("the process tree changes faster than it can be listed: trying again")
+        complete = any(not self._close() and self._carry() for _ in range(_MAX_ROUNDS))
         self._sweep()
         source.keep_edges(False)
+        return complete
 
     def tend(self) -> None:
         """What is due now and then: cheap when nothing happened."""

@@ -10,7 +10,6 @@ From a snapshot to bytes, in this order:
 - negotiate: which format a client gets; exposition: all of the above together
 
 Over HTTP:
-- request: heads and responses as bytes; connection: one client's state
-- site: what is served at which path
-- dialogue: what is said on a connection; server: the loop, its limits; listen, worker: its helpers
+- listen: where; site: what is served at which path
+- server: the server; connection: which of its connections go when there are too many
 """

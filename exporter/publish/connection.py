@@ -1,59 +1,86 @@
-"""One client's connection: what it is doing, until when it may, what is read and unsent."""
+"""The open connections: who has to go when there are too many, or too much waits to be sent.
+
+An idle client, half a request or a slow reader costs a thread and a place here, and loses both
+when somebody else needs them.
+"""
 
 from __future__ import annotations
 
 import socket
-from dataclasses import dataclass, field
-from enum import Enum
+import struct
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import IntEnum
+
+_RESET = struct.pack("ii", 1, 0)  # struct linger: on, for no time
 
 
-class State(Enum):
-    """The value says who goes first when there are too many: idle ones, then slow readers."""
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds, and how many."""
 
-    READING = 0  # a head, or nothing yet
-    CLOSING = 1  # all is sent; what the client still sends is thrown away
-    WRITING = 2
-    BUSY = 3  # a thread makes the response
-    CLOSED = 4
+    head_s: float = 10  # without a byte, once a request has begun
+    idle_s: float = 310  # Go's clients let go after 5 minutes: let them be the first
+    write_s: float = 30  # for a whole response
+    linger_s: float = 2  # for the client to read the last response before the connection goes
+    connections: int = 128
+    unsent_bytes: int = 32 << 20  # responses that wait for slow readers
 
 
-@dataclass(slots=True, eq=False)
-class Connection:
-    """Belongs to the server's loop; only `state` is looked at by other threads."""
+class Doing(IntEnum):
+    """Who goes first: idle ones and half requests, then slow readers, then those we work for."""
 
-    sock: socket.socket
-    since: float  # when the state began: bytes that trickle in make nobody younger
-    deadline: float
-    state: State = State.READING
-    events: int = 0  # what the selector watches
-    keep_alive: bool = True
-    received: bytearray = field(default_factory=bytearray)
-    unsent: list[memoryview] = field(default_factory=list)
+    READING, SENDING, WORKING = range(3)
 
-    def enter(self, state: State, now: float, allowed: float) -> None:
-        self.state = state
-        self.since = now
-        self.deadline = now + allowed
 
-    @property
-    def unsent_bytes(self) -> int:
-        return sum(map(len, self.unsent))
+class Crowd:
+    """The open connections and what each is doing, who has been at it longest first."""
 
-    def send(self) -> None:
-        """As much as the kernel takes now. Raises OSError when the client is gone."""
-        while self.unsent:
-            try:
-                sent = self.sock.send(self.unsent[0])
-            except BlockingIOError:
-                return
-            if sent < len(self.unsent[0]):
-                self.unsent[0] = self.unsent[0][sent:]
-                return
-            del self.unsent[0]
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._lock = threading.Lock()
+        self._open: dict[socket.socket, tuple[Doing, int]] = {}
 
-    def receive(self, most: int) -> bytes | None:
-        """Some bytes, b"" at the end, None if there are none yet. Raises OSError."""
-        try:
-            return self.sock.recv(most)
-        except BlockingIOError:
-            return None
+    def enter(self, sock: socket.socket) -> None:
+        with self._lock:
+            if len(self._open) >= self._limits.connections:
+                self._cut_first()
+            self._open[sock] = (Doing.READING, 0)
+
+    def note(self, sock: socket.socket, doing: Doing, size: int = 0) -> None:
+        """Raises ConnectionAbortedError where this connection has had to go."""
+        with self._lock:
+            if self._open.pop(sock, None) is None:
+                raise ConnectionAbortedError("cut off to make room")
+            while sum(unsent for _, unsent in self._open.values()) > self._limits.unsent_bytes:
+                self._cut(next(s for s, (_, unsent) in self._open.items() if unsent))
+            self._open[sock] = (doing, size)
+
+    def leave(self, sock: socket.socket) -> None:
+        with self._lock:
+            self._remove(sock)
+
+    def make_room(self) -> bool:
+        """Cut off the first; False: there is none."""
+        with self._lock:
+            return self._cut_first()
+
+    def _cut_first(self) -> bool:
+        first = min(self._open, key=lambda sock: self._open[sock][0], default=None)
+        if first is not None:
+            self._cut(first)
+        return first is not None
+
+    def _cut(self, sock: socket.socket) -> None:
+        """Its own thread finds that it has ended, and closes it."""
+        self._remove(sock)
+        with suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)
+
+    def _remove(self, sock: socket.socket) -> None:
+        """Amid a response it ends with a reset, or the kernel would keep its part for minutes."""
+        doing, _ = self._open.pop(sock, (None, 0))
+        if doing is Doing.SENDING:
+            with suppress(OSError):
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)

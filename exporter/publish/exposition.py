@@ -9,7 +9,7 @@ from exporter.model.snapshot import Snapshot
 from exporter.publish.digest import digest
 from exporter.publish.families import Family, families
 from exporter.publish.negotiate import Format
-from exporter.publish.process import collectors, process_families
+from exporter.publish.process import process_families, process_registry
 from exporter.publish.protobuf import CONTENT_TYPE as PROTOBUF
 from exporter.publish.protobuf import protobuf
 from exporter.publish.shape import Shape
@@ -31,7 +31,7 @@ class Exposition:
 
     def __init__(self, shape: Shape | None = None, *, process: bool = True) -> None:
         self.shape = shape or Shape()
-        self._collectors = collectors() if process else ()
+        self._process = process_registry() if process else None
 
     def render(self, snapshot: Snapshot, format_: Format, *, gzip: bool = False) -> bytearray:
         """The whole exposition; never held twice, nor as text and compressed at once."""
@@ -45,7 +45,8 @@ class Exposition:
         return self._families(snapshot, self.shape)
 
     def _families(self, snapshot: Snapshot, shape: Shape) -> list[Family]:
-        return families(digest(snapshot, shape)) + process_families(self._collectors)
+        own = process_families(self._process) if self._process else []
+        return families(digest(snapshot, shape)) + own
 
     def _chunks(self, snapshot: Snapshot, format_: Format) -> Iterator[bytes]:
         shape = self.shape

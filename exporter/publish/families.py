@@ -103,6 +103,18 @@ def _one(number: Callable[[Digest], int | float]) -> Callable[[Digest], list[Poi
     return lambda digest: [((), number(digest), 0)]
 
 
+def _series(digest: Digest) -> int:
+    """What the text format shows about targets, counted from what it is made of."""
+    about_targets = (metric for metric in CATALOG if "target" in metric.labels)
+    points = (point for metric in about_targets for point in READERS[metric.name](digest))
+    return sum(_samples_in(number) for _, number, _ in points)
+
+
+def _samples_in(number: int | float | Distribution) -> int:
+    """A histogram is its buckets, +Inf among them, its sum and its count."""
+    return len(number.cumulative) + 2 if isinstance(number, Distribution) else 1
+
+
 def _build_info(digest: Digest) -> list[Point]:
     clean = Cleaner()
     return [(tuple(clean[value] for _, value in sorted(digest.snapshot.build_info.items())), 1, 0)]
@@ -142,7 +154,7 @@ READERS: Mapping[str, Callable[[Digest], Iterable[Point]]] = {
     "proctree_exporter_export_failures_total": _per_name(
         lambda digest: digest.snapshot.export_failures.items()
     ),
-    "proctree_exporter_series": _one(lambda digest: digest.snapshot.series),
+    "proctree_exporter_series": _one(_series),
     "proctree_exporter_series_limit": _one(lambda digest: digest.snapshot.series_limit),
     "proctree_exporter_series_folded": _one(lambda digest: digest.snapshot.series_folded),
     "proctree_exporter_map_entries": _per_name(

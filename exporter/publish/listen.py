@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import socket
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from exporter.errors import ServiceError, UsageError
 
@@ -46,38 +47,31 @@ def parse_address(text: str) -> Address:
 def listen(address: Address) -> socket.socket:
     """A listening socket; all interfaces means both IPv6 and IPv4, where IPv6 exists."""
     try:
-        if not address.host:
-            return _listen_anywhere(address.port)
+        if address.host in ("", "::"):
+            return _listen_anywhere(address)
         found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
         # As Go does: of a name's addresses the first of IPv4 is preferred.
         family, _, _, _, where = min(found, key=lambda info: info[0] != socket.AF_INET)
-        return _bound(family, where)
+        return socket.create_server(where, family=family, backlog=_BACKLOG)
     except (OSError, UnicodeError) as e:
-        reason = e.strerror if isinstance(e, OSError) and e.strerror else str(e)
         raise ServiceError(
-            f"cannot listen on {address}: {reason}; choose another with --web.listen-address"
+            f"cannot listen on {address}: {_reason(e)}; choose another with --web.listen-address"
         ) from e
 
 
-def _listen_anywhere(port: int) -> socket.socket:
+def _listen_anywhere(address: Address) -> socket.socket:
     try:
-        return _bound(socket.AF_INET6, ("::", port))
-    except OSError:
-        # No IPv6 here; if the port is the trouble, IPv4 says so as well.
-        return _bound(socket.AF_INET, ("0.0.0.0", port))
+        return socket.create_server(
+            ("::", address.port), family=socket.AF_INET6, backlog=_BACKLOG, dualstack_ipv6=True
+        )
+    except (OSError, ValueError):  # no IPv6 here; if the port is the trouble, IPv4 says so as well
+        if address.host:
+            raise
+        return socket.create_server(("", address.port), backlog=_BACKLOG)
 
 
-def _bound(family: int, where: tuple[Any, ...]) -> socket.socket:
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            only = int(where[0] != "::")
-            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, only)
-        listener.bind(where)
-        listener.listen(_BACKLOG)
-        listener.setblocking(False)
-    except BaseException:
-        listener.close()
-        raise
-    return listener
+def _reason(error: OSError | UnicodeError) -> str:
+    """Without the address, which create_server adds to what the kernel says."""
+    if isinstance(error, OSError) and error.errno and error.errno > 0:
+        return os.strerror(error.errno)
+    return getattr(error, "strerror", None) or str(error)

@@ -1,7 +1,8 @@
 """Which format and which encoding a client gets, by its Accept and Accept-Encoding.
 
-The client library's own helper knows neither q-values nor protobuf. A header that makes no sense
-is never an error: who asks unclearly gets text.
+prometheus_client's choose_encoder has no protobuf and no q-values (`q=0` is a wish to it, and so it
+is to gzip_accepted), and goes by order alone. A header that makes no sense is never an error: who
+asks unclearly gets text.
 """
 
 from __future__ import annotations

@@ -2,32 +2,50 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from html import escape
 from http import HTTPStatus
-from typing import Any, NamedTuple, Protocol, TypeVar
+from threading import BoundedSemaphore, Lock
+from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from exporter.errors import ProctreeError, UsageError
 from exporter.model.snapshot import Snapshot
 from exporter.publish.exposition import CONTENT_TYPES, Exposition
 from exporter.publish.negotiate import accepts_gzip, choose_format
-from exporter.publish.request import Request, Response
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
+TEXT = "text/plain; charset=utf-8"
 HTML = "text/html; charset=utf-8"
 JSON = "application/json"
+_HTML = """<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><title>proctree-exporter</title></head>
+<body>
+<h1>proctree-exporter</h1>
+<p>System calls of whole process trees: how often, how they fail, how long they take.</p>
+<ul>
+%s
+</ul>
+<table>
+%s
+</table>
+</body>
+</html>
+"""
 _OWN = ("/-/healthy", "/-/ready", "/-/reload", "/api/v1/targets")
+_MOST_WAITING = 16  # scrapes, or reloads and the like, the one under way included
 
 
 class Exporter(Protocol):
     """What the pages are made from: the service, or a fake in a test.
 
-    `ready` must return at once. `snapshot` is called by one thread, one call at a time, `reload`
-    and `targets` likewise by another.
+    `ready` must return at once. `snapshot` is called once at a time, from any thread; `reload` and
+    `targets` likewise, maybe while a snapshot is taken.
     """
 
     def ready(self) -> bool: ...
@@ -52,20 +70,57 @@ class Flags:
             raise UsageError(f"--web.telemetry-path: {path} is taken, choose another")
 
 
-class Slow(NamedTuple):
-    """A response that takes time: to be made by the thread of that name."""
+@dataclass(frozen=True, slots=True)
+class Request:
+    method: str
+    target: str  # a path and a query, or, from a proxy, a whole URL
+    accept: str = ""
+    accept_encoding: str = ""
 
-    lane: str
-    make: Callable[[], Response]
+    @property
+    def path(self) -> str:
+        try:
+            return urlsplit(self.target).path
+        except ValueError:
+            return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    status: HTTPStatus
+    body: bytes | bytearray
+    content_type: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class _Turns:
+    """One at a time; a few wait for their turn, more are told to come again."""
+
+    def __init__(self) -> None:
+        self._places = BoundedSemaphore(_MOST_WAITING)
+        self._turn = Lock()
+
+    def take(self, make: Callable[[], Response]) -> Response:
+        if not self._places.acquire(blocking=False):
+            text = "Too many requests at once, come again."
+            return _text(text, HTTPStatus.SERVICE_UNAVAILABLE)
+        try:
+            with self._turn:
+                return make()
+        finally:
+            self._places.release()
 
 
 class Site:
+    """Answers requests, in as many threads as there are."""
+
     def __init__(self, exporter: Exporter, exposition: Exposition, flags: Flags) -> None:
         self._exporter = exporter
         self._exposition = exposition
         self._flags = flags
-        self._pages: dict[str, tuple[str, Callable[[Request], Response | Slow]]] = {
-            "/": ("GET, HEAD", lambda _: Slow("control", self._index)),
+        self._scrapes, self._jobs = _Turns(), _Turns()
+        self._pages: dict[str, tuple[str, Callable[[Request], Response]]] = {
+            "/": ("GET, HEAD", self._index),
             "/-/healthy": ("GET, HEAD", lambda _: _text("proctree-exporter is healthy.")),
             "/-/ready": ("GET, HEAD", self._ready),
             "/-/reload": ("POST", self._reload),
@@ -73,26 +128,34 @@ class Site:
             flags.telemetry_path: ("GET, HEAD", self._metrics),
         }
 
-    def answer(self, request: Request) -> Response | Slow:
-        """Never raises, and never takes long: what would is given back as Slow."""
-        if request.path not in self._pages:
+    def answer(self, request: Request) -> Response:
+        """Never raises: what fails is one line, here and in the log, and no traceback."""
+        path = request.path
+        if path not in self._pages:
             return _text("There is nothing here; see /", HTTPStatus.NOT_FOUND)
-        methods, page = self._pages[request.path]
+        methods, page = self._pages[path]
         if request.method not in methods.split(", "):
-            text = f"{request.method} is not for {request.path}, only {methods}"
+            text = f"{request.method} is not for {path}, only {methods}"
             return _text(text, HTTPStatus.METHOD_NOT_ALLOWED, {"Allow": methods})
-        return guarded(lambda: page(request), request.path)
+        try:
+            return page(request)
+        except Exception as e:
+            reason = " ".join(str(e).split())
+            if not isinstance(e, ProctreeError):
+                reason = f"{type(e).__name__}: {reason}"
+            log.error("%s failed: %s", path, reason)
+            return _text(f"{path} failed: {reason}", HTTPStatus.INTERNAL_SERVER_ERROR)
 
     def _ready(self, _: Request) -> Response:
         if self._exporter.ready():
             return _text("proctree-exporter is ready.")
         return _text("proctree-exporter is not ready.", HTTPStatus.SERVICE_UNAVAILABLE)
 
-    def _metrics(self, request: Request) -> Response | Slow:
+    def _metrics(self, request: Request) -> Response:
         if not self._exporter.ready():
             return self._ready(request)
-        format_ = choose_format(request.headers.get("accept", ""))
-        gzip = accepts_gzip(request.headers.get("accept-encoding", ""))
+        format_ = choose_format(request.accept)
+        gzip = accepts_gzip(request.accept_encoding)
         headers = {"Vary": "Accept, Accept-Encoding"}  # for caches: one URL, six bodies
         if gzip:
             headers["Content-Encoding"] = "gzip"
@@ -101,9 +164,9 @@ class Site:
             body = self._exposition.render(self._exporter.snapshot(), format_, gzip=gzip)
             return Response(HTTPStatus.OK, body, CONTENT_TYPES[format_], headers)
 
-        return Slow("scrape", make)
+        return self._scrapes.take(make)
 
-    def _reload(self, _: Request) -> Response | Slow:
+    def _reload(self, _: Request) -> Response:
         if not self._flags.lifecycle:
             text = "Reloading over HTTP is off; --web.enable-lifecycle allows it."
             return _text(text, HTTPStatus.FORBIDDEN)
@@ -115,70 +178,41 @@ class Site:
                 return _text(f"failed to reload config: {e}", HTTPStatus.INTERNAL_SERVER_ERROR)
             return _text("The config is reloaded.")
 
-        return Slow("control", make)
+        return self._jobs.take(make)
 
-    def _api_targets(self, _: Request) -> Response | Slow:
+    def _api_targets(self, _: Request) -> Response:
         if not self._flags.api:
             return _text("The API is off; --web.enable-api allows it.", HTTPStatus.FORBIDDEN)
 
         def make() -> Response:
-            import json  # 1 MiB, for those who use it
-
             # In ASCII, lone surrogates included: as valid as JSON gets.
             body = json.dumps({"status": "success", "data": self._exporter.targets()})
             return Response(HTTPStatus.OK, body.encode() + b"\n", JSON)
 
-        return Slow("control", make)
+        return self._jobs.take(make)
 
-    def _index(self) -> Response:
+    def _index(self, _: Request) -> Response:
         links = [
             (self._flags.telemetry_path, "metrics"),
             ("/-/healthy", "alive?"),
             ("/-/ready", "attached and in sync?"),
         ]
-        if self._flags.api:
-            links.append(("/api/v1/targets", "targets as JSON"))
-        items = "".join(f'<li><a href="{_html(p)}">{_html(p)}</a>: {t}</li>\n' for p, t in links)
-        table = _table(self._exporter.targets()) if self._flags.api else ""
-        page = (
-            '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8">'
-            "<title>proctree-exporter</title></head>\n<body>\n<h1>proctree-exporter</h1>\n"
-            "<p>System calls of whole process trees: how often, how they fail, how long they take."
-            f"</p>\n<ul>\n{items}</ul>\n{table}</body>\n</html>\n"
-        )
-        return Response(HTTPStatus.OK, page.encode("utf-8", "replace"), HTML)
-
-
-def guarded(make: Callable[[], T], what: str) -> T | Response:
-    """The response, or one line about why there is none: here, in the log, and no traceback."""
-    try:
-        return make()
-    except Exception as e:
-        reason = " ".join(str(e).split())
-        if not isinstance(e, ProctreeError):
-            reason = f"{type(e).__name__}: {reason}"
-        log.error("%s failed: %s", what, reason)
-        return _text(f"{what} failed: {reason}", HTTPStatus.INTERNAL_SERVER_ERROR)
+        if not self._flags.api:
+            return _page(links, [])
+        links.append(("/api/v1/targets", "targets as JSON"))
+        return self._jobs.take(lambda: _page(links, self._exporter.targets()))
 
 
 def _text(
-    text: str, status: HTTPStatus = HTTPStatus.OK, headers: dict[str, str] | None = None
+    text: str, status: HTTPStatus = HTTPStatus.OK, headers: Mapping[str, str] | None = None
 ) -> Response:
-    return Response(status, f"{text}\n".encode("utf-8", "replace"), headers=headers or {})
+    return Response(status, f"{text}\n".encode("utf-8", "replace"), TEXT, headers or {})
 
 
-def _table(rows: list[dict[str, Any]]) -> str:
+def _page(links: Iterable[tuple[str, str]], rows: list[dict[str, Any]]) -> Response:
+    items = [f'<li><a href="{escape(path)}">{escape(path)}</a>: {is_}</li>' for path, is_ in links]
     names = list(dict.fromkeys(name for row in rows for name in row))
-    lines = [_cells("th", names), *(_cells("td", (row.get(n, "") for n in names)) for row in rows)]
-    return f"<table>\n{''.join(lines)}</table>\n"
-
-
-def _cells(tag: str, values: Iterable[object]) -> str:
-    return "<tr>" + "".join(f"<{tag}>{_html(str(v))}</{tag}>" for v in values) + "</tr>\n"
-
-
-def _html(text: str) -> str:
-    """html.escape, without the 2 MiB of entities that come with it."""
-    for char, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
-        text = text.replace(char, entity)
-    return text
+    table = [names, *([str(row.get(name, "")) for name in names] for row in rows)] if rows else []
+    cells = ["".join(f"<td>{escape(cell)}</td>" for cell in line) for line in table]
+    page = _HTML % ("\n".join(items), "\n".join(f"<tr>{line}</tr>" for line in cells))
+    return Response(HTTPStatus.OK, page.encode("utf-8", "replace"), HTML)

@@ -31,7 +31,7 @@ def test_the_short_form_is_the_long_form_with_defaults() -> None:
             ),
         ),
         histograms=Histograms("syscall", True, True, 2),
-        limits=Limits(20_000, 128, 32_768),
+        limits=Limits(20_000, 64, 32_768),
         self_cost=False,
         warnings=(),
     )
