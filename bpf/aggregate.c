@@ -77,14 +77,15 @@ static void count_error(u32 slot, u32 id, struct aggregate *sums, u32 error)
 	__sync_fetch_and_add(count ? count : &sums->other_errors, 1);
 }
 
-static __always_inline bool is_error(u32 code, long ret)
+static __always_inline bool is_error(u32 code, u64 began, long ret)
 {
 	if ((unsigned long)ret < -4095UL)
 		return false;
 	/* The kernel's restart codes, include/linux/errno.h: the call goes on, or user space gets EINTR */
 	if (ret == -512 || ret == -513 || ret == -514 || ret == -516)
 		return false;
-	return !restores_registers(code);
+	/* One whose beginning nobody saw was answered by a seccomp filter: that is an error. */
+	return !(began && restores_registers(code));
 }
 
 /* One call has ended. `began` is 0 where nobody saw it begin. */
@@ -109,11 +110,13 @@ static __always_inline void count_call(struct task_state *state, u32 code, u64 b
 		u32 bucket = bucket_of(ns);
 		if (bucket < BUCKETS)
 			__sync_fetch_and_add(&sums->buckets[bucket], 1);
+		else /* 300 years, or a clock that went back */
+			lose(LOST_CALL_LIMIT);
 		__sync_fetch_and_add(&sums->sum_ns, ns);
 	} else {
 		__sync_fetch_and_add(&sums->untimed, 1);
 	}
 	/* After the call itself: user space reads errors first, so they never exceed calls. */
-	if (is_error(code, ret))
+	if (is_error(code, began, ret))
 		count_error(slot, id, sums, -ret);
 }

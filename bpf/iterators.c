@@ -37,8 +37,12 @@ static __always_inline void sync_process(void *task, struct process_key *key, vo
 
 	if (!m) {
 		struct membership found = { .cgroup = slot, .slot = slot };
-		if (slot && process_alive(task))
-			report(sequence, traced_tgids.update(key, &found) ? SYNC_NO_ROOM : SYNC_CHANGED);
+		if (!slot || !process_alive(task))
+			return;
+		if (!traced_tgids.update(key, &found))
+			report(sequence, SYNC_CHANGED);
+		else
+			waiting.update(key, &found);
 		return;
 	}
 	if (m->cgroup == slot && m->slot == decide(m))
@@ -75,14 +79,22 @@ int sync_tasks(struct task_iteration *ctx)
 		}
 		state->flags &= ~LOST;
 	}
+	struct membership *waits = m ? NULL : waiting.lookup(&key);
 	u32 slot = m ? m->slot : 0;
-	if (state ? state->slot == slot : !slot)
+	if (state && waits) {
+		state->wanted = *waits;
+		state->slot = 0;
+		state->flags |= LOST;
+		report(sequence, SYNC_NO_ROOM);
+		return 0;
+	}
+	if (state ? state->slot == slot : !slot && !waits)
 		return 0;
 	if (state)
 		state->slot = slot;
 	else
-		state = follow(task, slot, UNSEEN, NULL);
-	report(sequence, state ? SYNC_CHANGED : SYNC_NO_STORAGE);
+		state = follow(task, slot, waits ? UNSEEN | LOST : UNSEEN, waits);
+	report(sequence, !state ? SYNC_NO_STORAGE : waits ? SYNC_NO_ROOM : SYNC_CHANGED);
 	return 0;
 }
 

@@ -189,7 +189,7 @@ int on_cgroup_attach(u64 *ctx)
 		changed();
 	} else if (slot) {
 		struct membership moved = { .cgroup = slot, .slot = slot };
-		if (traced_tgids.update(&key, &moved))
+		if (traced_tgids.update(&key, &moved) && waiting.update(&key, &moved))
 			lose(LOST_PROCESS_LIMIT);
 		changed();
 	}

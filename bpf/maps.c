@@ -17,6 +17,9 @@ BPF_ARRAY(lost_calls, u64, LOST_REASONS);
 /* While a sync goes on: child -> parent, as it was. */
 BPF_F_TABLE("hash", struct process_key, struct process_key, edges, MAX_EDGES, BPF_F_NO_PREALLOC);
 
+/* Processes that belong to a tree and found traced_tgids full, until their threads are marked LOST. */
+BPF_F_TABLE("hash", struct process_key, struct membership, waiting, MAX_WAITING, BPF_F_NO_PREALLOC);
+
 /* The count of a call is `untimed` plus the sum of its buckets, by construction. Errors are first,
  * because they are added last and user space reads from the front: they never exceed calls. */
 struct aggregate {

@@ -44,9 +44,10 @@ static struct task_state *ask_truth(void *task, struct task_state *state, bool e
 			state->slot = slot;
 		return state;
 	}
-	if (!slot)
+	struct membership *waits = m ? NULL : waiting.lookup(&key);
+	if (!slot && !waits)
 		return NULL;
-	state = follow(task, slot, UNSEEN, NULL);
+	state = follow(task, slot, waits ? UNSEEN | LOST : UNSEEN, waits);
 	if (!state && ends)
 		lose(LOST_STORAGE_REFUSED);
 	return state;

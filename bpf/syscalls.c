@@ -41,9 +41,12 @@ int on_sys_exit(u64 *ctx)
 	state->flags = flags & LOST;
 	if (flags & NEWBORN)
 		return 0;
-	u32 code = call_code(field32(task, OFF_task_status), read32((void *)ctx[0], OFF_regs_number));
+	u32 number = read32((void *)ctx[0], OFF_regs_number);
+	u32 code = call_code(field32(task, OFF_task_status), number);
 	if (flags & UNSEEN && makes_tasks(code) && !ret)
 		return 0; /* born before the fork hook was there */
+	if (flags & UNSEEN && number == (u32)-1)
+		ret = 0; /* rt_sigreturn wiped its number, and restored whatever this is */
 	count_call(state, code, 0, ret);
 	return 0;
 }

@@ -27,7 +27,7 @@ from exporter.kernel.syscalls import load_errnos, load_names, native_abis
 
 SOURCES = ("maps.c", "aggregate.c", "membership.c", "syscalls.c", "lifecycle.c", "iterators.c")
 MAPS = (
-    "tasks", "traced_tgids", "traced_cgroups", "control", "slots", "lost_calls", "edges",
+    "tasks", "traced_tgids", "traced_cgroups", "control", "slots", "lost_calls", "edges", "waiting",
     "syscall_aggregate", "call_ids", "free_ids", "known_calls", "call_errors", "doorbell",
 )  # fmt: skip
 RAW_TRACEPOINTS = {"on_sys_enter": "sys_enter", "on_sys_exit": "sys_exit"}

@@ -33,7 +33,6 @@ SLOT_STATE = struct.Struct("<6Q4I")
 CONTROL = struct.Struct("<4Q")
 PROCESS_RECORD = struct.Struct("<IIQIIQ5II")
 THREAD_RECORD = struct.Struct("<IIQQIIII")
-TASK_STATE_SIZE = 104
 
 
 def aggregate_struct(scale: int) -> struct.Struct:

@@ -17,7 +17,8 @@ CALLS_PER_SLOT = 512  # at most, so that one tree cannot take the room of all
 ERRORS_PER_SLOT = 1024
 AGGREGATE_BUDGET = 52 << 20  # bytes for all shards, unless one alone needs more
 MAX_SHARDS = 8
-MAX_EDGES = 65536
+MAX_EDGES = 32768
+MAX_WAITING = 32768
 MAX_CHILDREN = 256  # of one process that dies while a sync goes on
 MAX_CLIMB = 64  # edges from a newborn to an ancestor that is known
 MAX_CGROUPS = 4096
@@ -72,6 +73,9 @@ class Sizes:
             ),
             "traced_cgroups": _hash_bytes(MAX_CGROUPS, records.CGROUP_KEY.size, 4, 0),
             "slots": self.slots * records.SLOT_STATE.size,
+            "waiting": _hash_bytes(
+                MAX_WAITING, records.PROCESS_KEY.size, records.MEMBERSHIP.size, 0
+            ),
             "edges": _hash_bytes(MAX_EDGES, records.PROCESS_KEY.size, records.PROCESS_KEY.size, 0),
         }
 
@@ -87,6 +91,7 @@ class Sizes:
             "MAX_AGGREGATES": self.aggregates,
             "MAX_ERRORS": self.errors,
             "MAX_EDGES": MAX_EDGES,
+            "MAX_WAITING": MAX_WAITING,
             "MAX_CHILDREN": MAX_CHILDREN,
             "MAX_CLIMB": MAX_CLIMB,
             "MAX_CGROUPS": MAX_CGROUPS,

@@ -76,7 +76,7 @@ class Source(Protocol):
         """What is known of one process; an empty membership if nothing is."""
 
     def set_member(self, key: ProcessKey, member: Membership) -> bool:
-        """False where there is no room."""
+        """False where there is no room: the process waits, and its calls are lost until then."""
 
     def remove_member(self, key: ProcessKey) -> None: ...
 

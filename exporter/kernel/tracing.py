@@ -39,6 +39,7 @@ class Tracing:
             name: bpf.Map(fd) for name, fd in self._loaded.maps.items() if name != "doorbell"
         }
         self._links: list[int] = []
+        self._unplaced = 0
         self._cgroups: dict[CgroupKey, int] = {}
         self._statistics = self._enable_statistics() if self_cost else None
         for index, word in enumerate(bcc_source.known_call_words()):
@@ -107,10 +108,15 @@ class Tracing:
         try:
             self._maps["traced_tgids"].set(key.pack(), records.MEMBERSHIP.pack(*member))
         except OSError as error:
-            if error.errno in (errno.E2BIG, errno.ENOMEM):
-                return False
-            raise
-        return True
+            if error.errno not in (errno.E2BIG, errno.ENOMEM):
+                raise
+        else:
+            return True
+        try:
+            self._maps["waiting"].set(key.pack(), records.MEMBERSHIP.pack(*member))
+        except OSError:  # no room to wait, either
+            self._unplaced += 1
+        return False
 
     def remove_member(self, key: ProcessKey) -> None:
         self._maps["traced_tgids"].delete(key.pack())
@@ -135,9 +141,11 @@ class Tracing:
     def keep_edges(self, on: bool) -> None:
         self._control[_SYNCING] = int(on)
         if not on:
-            edges = self._maps["edges"]
-            for key, _ in list(edges.items()):
-                edges.delete(key)
+            self._clear("edges")
+
+    def _clear(self, name: str) -> None:
+        for key, _ in list(self._maps[name].items()):
+            self._maps[name].delete(key)
 
     def edges(self) -> dict[ProcessKey, ProcessKey]:
         return {
@@ -161,6 +169,7 @@ class Tracing:
         self._control[_SETTLED] = 2**64 - 1
 
     def settle(self, changes: int) -> None:
+        self._clear("waiting")
         self._control[_SETTLED] = changes
 
     def read(self, slots: Sequence[int]) -> Reading:
@@ -199,6 +208,7 @@ class Tracing:
             records.LOST_REASONS[_U32.unpack(key)[0]]: _U64.unpack(value)[0]
             for key, value in self._maps["lost_calls"].items()
         }
+        lost["incomplete_tree"] += self._unplaced
         lost["program_skipped"] = sum(program.skipped for program in programs)
         return Reading(
             calls=raw,

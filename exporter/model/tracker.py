@@ -100,12 +100,6 @@ class Tracker:
         if moved:
             self._source.announce_change()
             self._settled = -1
-        if lost != self._lost_before and not self.incomplete:
-            log.warning(
-                "limits.processes is reached: calls of %d processes are in"
-                " proctree_exporter_lost_calls_total until there is room",
-                lost - self._lost_before,
-            )
         if self.incomplete or lost != self._lost_before or self._settled != self._source.changes():
             self._lost_before = lost
             self._carry()
@@ -122,8 +116,7 @@ class Tracker:
         for key, member in closed.items():
             now = known.get(key) or source.member(key)
             wanted = member._replace(cgroup=now.cgroup).decided()
-            if wanted != now:
-                source.set_member(key, wanted)
+            if wanted != now and source.set_member(key, wanted):
                 wrote = True
         return wrote
 
@@ -132,7 +125,7 @@ class Tracker:
         for _ in range(_MAX_ROUNDS):
             changes = self._source.changes()
             done = self._source.sync_pass()
-            self.incomplete = bool(done.no_room or done.no_storage)
+            self._note(bool(done.no_room or done.no_storage))
             if done.changed:
                 continue
             if not done.no_storage:
@@ -140,6 +133,16 @@ class Tracker:
                 self._settled = changes
             return True
         return False
+
+    def _note(self, incomplete: bool) -> None:
+        if incomplete and not self.incomplete:
+            log.warning(
+                "limits.processes (or the kernel's memory) is reached: calls of processes without"
+                " a place are counted in proctree_exporter_lost_calls_total until there is room"
+            )
+        elif self.incomplete and not incomplete:
+            log.warning("there is room again: all processes of the targets are followed")
+        self.incomplete = incomplete
 
     def _sweep(self) -> None:
         """Forgets entries whose process ended while we wrote them."""
