@@ -179,7 +179,9 @@ int on_cgroup_attach(u64 *ctx)
 
 	if (read32(task, OFF_task_struct_pid) != key.tgid || !process_alive(task))
 		return 0;
-	u32 slot = cgroup_slot(task, (void *)ctx[ARG_on_cgroup_attach_cgroup_0]);
+	/* Read, not loaded: as a plain number, which the compiler may select by bit masks. */
+	void *destination = read_pointer(ctx, ARG_on_cgroup_attach_cgroup_0 * sizeof(u64));
+	u32 slot = cgroup_slot(task, destination);
 	struct membership *m = traced_tgids.lookup(&key);
 	if (m) {
 		if (m->cgroup == slot)

@@ -67,26 +67,11 @@ static __always_inline struct task_state *state_of(void *task, bool ends)
 	return state;
 }
 
-/* The slot of the deepest listed cgroup above `cgroup`, in its hierarchy. */
-static __always_inline u32 listed_above(void *cgroup, u32 hierarchy, u32 *level)
-{
-	struct cgroup_key key = { .hierarchy = hierarchy };
-
-	for (int up = 0; up < MAX_CGROUP_DEPTH && cgroup; up++) {
-		key.id = read64(read_pointer(cgroup, OFF_cgroup_kn), OFF_kernfs_node_id);
-		u32 *slot = traced_cgroups.lookup(&key);
-		if (slot) {
-			*level = read32(cgroup, OFF_cgroup_level);
-			return *slot;
-		}
-		/* `self` is the first member, so the parent's is the parent */
-		cgroup = read_pointer(cgroup, OFF_cgroup_self_parent);
-	}
-	return 0;
-}
-
 /* The deepest listed cgroup that holds a task, in any hierarchy: v1, named and v2 are all in the one
- * list that is walked here. `moved` is where it was just moved to, or NULL. */
+ * list that is walked here. `moved` is where it was just moved to, or NULL.
+ *
+ * One loop for both walks, along the hierarchies and up in each: so the bound is on the steps
+ * together, and the verifier sees few states. */
 static u32 cgroup_slot(const void *task, void *moved)
 {
 	struct control *c = the_control();
@@ -94,26 +79,39 @@ static u32 cgroup_slot(const void *task, void *moved)
 		return 0;
 
 	void *css_set = read_pointer(task, OFF_task_struct_cgroups);
-	void *head = css_set + OFF_css_set_cgrp_links;
-	void *link = read_pointer(head, 0);
+	void *head = css_set + OFF_css_set_cgrp_links, *link = head, *cgroup = NULL;
 	void *moved_root = moved ? read_pointer(moved, OFF_cgroup_root) : NULL;
+	struct cgroup_key key = {};
 	u32 best = 0, best_level = 0;
 
-	for (int i = 0; i < MAX_HIERARCHIES && link != head; i++) {
-		void *cgroup = read_pointer(link - OFF_cgrp_cset_link_cgrp_link, OFF_cgrp_cset_link_cgrp);
-		void *root = read_pointer(cgroup, OFF_cgroup_root);
-		if (root == moved_root)
-			cgroup = moved;
-		u32 hierarchy = read32(root, OFF_cgroup_root_hierarchy_id);
-		if (c->hierarchies >> (hierarchy & 63) & 1) {
-			u32 level = 0;
-			u32 slot = listed_above(cgroup, hierarchy, &level);
-			if (slot && (!best || level > best_level)) {
-				best = slot;
-				best_level = level;
-			}
+	for (int step = 0; step < MAX_CGROUP_STEPS; step++) {
+		if (!cgroup) {
+			link = read_pointer(link, 0);
+			if (link == head)
+				return best;
+			cgroup = read_pointer(link - OFF_cgrp_cset_link_cgrp_link, OFF_cgrp_cset_link_cgrp);
+			void *root = read_pointer(cgroup, OFF_cgroup_root);
+			if (root == moved_root)
+				cgroup = moved;
+			key.hierarchy = read32(root, OFF_cgroup_root_hierarchy_id);
+			if (!(c->hierarchies >> (key.hierarchy & 63) & 1))
+				cgroup = NULL;
+			continue;
 		}
-		link = read_pointer(link, 0);
+		key.id = read64(read_pointer(cgroup, OFF_cgroup_kn), OFF_kernfs_node_id);
+		u32 *slot = traced_cgroups.lookup(&key);
+		if (!slot) {
+			/* `self` is the first member, so the parent's is the parent */
+			cgroup = read_pointer(cgroup, OFF_cgroup_self_parent);
+			continue;
+		}
+		u32 level = read32(cgroup, OFF_cgroup_level);
+		if (!best || level > best_level) {
+			best = *slot;
+			best_level = level;
+		}
+		cgroup = NULL;
 	}
+	lose(LOST_INCOMPLETE_TREE);
 	return best;
 }

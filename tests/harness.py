@@ -64,8 +64,10 @@ class Scrape:
 class Exporter:
     """A running `serve`."""
 
-    def __init__(self, process: subprocess.Popen[str], address: str, log: Path) -> None:
-        self.process, self.address, self._log = process, address, log
+    def __init__(
+        self, process: subprocess.Popen[str], address: str, log: Path, config: Path
+    ) -> None:
+        self.process, self.address, self._log, self.config = process, address, log, config
 
     @property
     def pid(self) -> int:
@@ -108,7 +110,7 @@ def exporter(
         ]  # fmt: skip
         with log.open("w") as stream:
             process = subprocess.Popen(arguments, stdout=stream, stderr=stream, text=True, cwd=ROOT)
-        running = Exporter(process, address, log)
+        running = Exporter(process, address, log, path)
         try:
             if ready:
                 wait_ready(running)
@@ -124,7 +126,7 @@ def wait_ready(running: Exporter) -> None:
         try:
             running.get("/-/ready")
             return
-        except (urllib.error.URLError, ConnectionError):
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
             time.sleep(0.05)
 
 

@@ -20,6 +20,7 @@ _MAP_LOOKUP_ELEM, _MAP_UPDATE_ELEM, _MAP_DELETE_ELEM = 1, 2, 3
 _PROG_LOAD, _OBJ_GET_INFO_BY_FD, _RAW_TRACEPOINT_OPEN = 5, 15, 17
 _MAP_LOOKUP_BATCH, _LINK_CREATE, _ENABLE_STATS, _ITER_CREATE = 24, 28, 32, 33
 
+_LOG_BYTES = 1 << 24
 PROG_TYPE_RAW_TRACEPOINT, PROG_TYPE_TRACING = 17, 26
 ATTACH_RAW_TP, ATTACH_ITER = 23, 28  # BPF_TRACE_RAW_TP, BPF_TRACE_ITER
 
@@ -52,13 +53,14 @@ def load_program(
     program_type: int, name: str, code: bytes, attach_type: int = 0, btf_id: int = 0
 ) -> int:
     """Loads bytecode and returns the program's descriptor. The verifier's log is in the error."""
-    instructions, license_, log = _buffer(code), _buffer(b"GPL\0"), _buffer(1 << 20)
-    for log_level in (0, 1):  # the log costs time: only where it has something to say
+    instructions, license_ = _buffer(code), _buffer(b"GPL\0")
+    for log_level in (0, 1):  # the log costs time and memory: only where it has something to say
+        log = _buffer(_LOG_BYTES * log_level)
         attr = _attr(
             "<IIQQIIQII16sIIIIQIIQII",
             program_type, len(code) // 8,
             ctypes.addressof(instructions), ctypes.addressof(license_), log_level,
-            len(log) if log_level else 0, ctypes.addressof(log) if log_level else 0,
+            len(log), ctypes.addressof(log) if log_level else 0,
             0, 0, name.encode()[:15], 0, attach_type, 0, 0, 0, 0, 0, 0, 0, btf_id,
         )  # fmt: skip
         try:

@@ -7,6 +7,7 @@ the kernel gave it: 0 is v2; of the v1 hierarchies each controller, or name, has
 from __future__ import annotations
 
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,13 +74,7 @@ class Cgroups:
         beneath `top`, which was taken off) names its hierarchy itself.
         """
         keys = set()
-        for hierarchy in self.hierarchies:
-            if absolute:
-                place = self.top / path.lstrip("/")
-                if self._owner(place) != hierarchy:
-                    continue
-            else:
-                place = hierarchy.root / path.lstrip("/")
+        for hierarchy, place in self._places(path, absolute):
             try:
                 status = place.stat(follow_symlinks=False)
             except OSError:
@@ -87,6 +82,23 @@ class Cgroups:
             if stat.S_ISDIR(status.st_mode):
                 keys.add(CgroupKey(hierarchy.number, status.st_ino))
         return frozenset(keys)
+
+    def why_not(self, path: str, absolute: bool) -> str:
+        """One clause that says why `find` finds none."""
+        places = [place for _, place in self._places(path, absolute)]
+        files = [str(place) for place in places if place.is_file()]
+        if files:
+            return f"{files[0]} is a file, not a cgroup: list the folder it is in"
+        where = f"{places[0]}" if places else f"no hierarchy is mounted at {self.top}"
+        others = f" nor in {len(places) - 1} other hierarchies" if places[1:] else ""
+        return f"there is no such cgroup yet, looked for again ({where}{others})"
+
+    def _places(self, path: str, absolute: bool) -> Iterator[tuple[Hierarchy, Path]]:
+        for hierarchy in self.hierarchies:
+            root = self.top if absolute else hierarchy.root
+            place = root / path.lstrip("/")
+            if not absolute or self._owner(place) == hierarchy:
+                yield hierarchy, place
 
     def _owner(self, place: Path) -> Hierarchy | None:
         owners = [h for h in self.hierarchies if place.is_relative_to(h.root)]

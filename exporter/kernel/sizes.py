@@ -22,8 +22,7 @@ MAX_WAITING = 32768
 MAX_CHILDREN = 256  # of one process that dies while a sync goes on
 MAX_CLIMB = 64  # edges from a newborn to an ancestor that is known
 MAX_CGROUPS = 4096
-MAX_CGROUP_DEPTH = 20
-MAX_HIERARCHIES = 20
+MAX_CGROUP_STEPS = 512  # hierarchies, and levels above a process in those with listed cgroups
 _PAGE = 4096
 
 
@@ -95,8 +94,7 @@ class Sizes:
             "MAX_CHILDREN": MAX_CHILDREN,
             "MAX_CLIMB": MAX_CLIMB,
             "MAX_CGROUPS": MAX_CGROUPS,
-            "MAX_CGROUP_DEPTH": MAX_CGROUP_DEPTH,
-            "MAX_HIERARCHIES": MAX_HIERARCHIES,
+            "MAX_CGROUP_STEPS": MAX_CGROUP_STEPS,
             "CALLS_PER_SLOT": CALLS_PER_SLOT,
             "ERRORS_PER_SLOT": ERRORS_PER_SLOT,
         }

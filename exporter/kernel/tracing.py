@@ -126,6 +126,8 @@ class Tracing:
         self._maps["slots"].set(_U32.pack(slot), records.SLOT_STATE.pack(*state))
 
     def set_cgroups(self, cgroups: Mapping[CgroupKey, int]) -> None:
+        if cgroups == self._cgroups:
+            return
         listed = self._maps["traced_cgroups"]
         for key, slot in cgroups.items():
             if self._cgroups.get(key) != slot:

@@ -70,7 +70,6 @@ class Monitor:
             lost_calls=reading.lost_calls,
             maps=[MapFill(name, *fill) for name, fill in reading.map_entries.items()],
             programs=self._programs(reading),
-            series=self._admission.used,
             series_limit=self._admission.limit,
             series_folded=self._admission.folded,
             reload_successful=self.reload_successful,

@@ -98,7 +98,6 @@ class Snapshot:
     export_failures: Mapping[str, int] = field(default_factory=dict)
     maps: Sequence[MapFill] = ()
     programs: Sequence[ProgramCost] | None = None  # None: self_cost is off
-    series: int = 0
     series_limit: int = 0
     series_folded: int = 0
     reload_successful: bool = True

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from exporter.kernel import procfs
@@ -33,6 +33,7 @@ class Tree:
     slot: int
     root: ProcessKey | None = None  # of a PID
     cgroups: frozenset[CgroupKey] = frozenset()
+    looked: bool = False  # for its cgroups, once at least
 
     @property
     def present(self) -> bool:
@@ -47,6 +48,7 @@ class Tracker:
     ) -> None:
         self._source, self._cgroups, self._proc = source, cgroups, proc
         self._own_pid, self._max_trees = own_pid, max_trees
+        self._own_key: ProcessKey | None = None
         self._next_slot = 1
         self._settled = -1
         self._lost_before = 0
@@ -60,7 +62,7 @@ class Tracker:
         for target in targets:
             before = old.pop(target.name, None)
             if before and before.target.identity == target.identity:
-                self.trees[target.name] = Tree(target, before.slot, before.root, before.cgroups)
+                self.trees[target.name] = replace(before, target=target)
             else:
                 if before:
                     self.retired.append(before)
@@ -179,8 +181,6 @@ class Tracker:
             if reason:
                 log.warning("target %s is down until the next reload: %s", tree.target.name, reason)
 
-    _own_key: ProcessKey | None = None
-
     def _list_cgroups(self) -> bool:
         """Looks where the listed cgroups are now. True if one came or went."""
         changed = False
@@ -188,15 +188,16 @@ class Tracker:
             if tree.target.cgroup is None:
                 continue
             found = self._cgroups.find(tree.target.cgroup, tree.target.absolute)
-            if found != tree.cgroups:
+            if found != tree.cgroups or not tree.looked:
                 changed = True
-                if not found:
-                    log.warning("target %s: its cgroup is gone", tree.target.name)
-                tree.cgroups = found
+                if tree.cgroups and not found:
+                    log.warning("target %s: its cgroup is gone, looked for again", tree.target.name)
+                elif not found:
+                    reason = self._cgroups.why_not(tree.target.cgroup, tree.target.absolute)
+                    log.warning("target %s is down: %s", tree.target.name, reason)
+                elif tree.looked:
+                    log.info("target %s: its cgroup is there", tree.target.name)
+                tree.cgroups, tree.looked = found, True
         listed = {key: tree.slot for tree in self.trees.values() for key in tree.cgroups}
-        if changed or not self._listed:
-            self._source.set_cgroups(listed)
-            self._listed = True
+        self._source.set_cgroups(listed)
         return changed
-
-    _listed = False

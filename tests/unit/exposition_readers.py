@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from metrics_proto import decode
+from tests.unit.metrics_proto import decode
 from prometheus_client import parser
 from prometheus_client.openmetrics import parser as openmetrics_parser
 from prometheus_client.utils import floatToGoString
-from publish_samples import snapshot
+from tests.unit.publish_samples import snapshot
 
 from exporter.model.snapshot import Snapshot
 from exporter.publish.exposition import Exposition

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from publish_samples import snapshot
 
 from exporter.model.snapshot import Snapshot
-from exporter.publish.dialogue import Limits
+from exporter.publish.connection import Limits
 from exporter.publish.exposition import Exposition
 from exporter.publish.listen import Address
 from exporter.publish.server import Server
 from exporter.publish.site import Flags, Site
+from tests.unit.publish_samples import snapshot
 
 
 @dataclass
@@ -100,6 +100,7 @@ Serve = Callable[..., tuple[Server, FakeExporter]]
 def serve() -> Iterator[Serve]:
     """Starts servers on free ports; after the test, none of their threads is left."""
     servers: list[Server] = []
+    before = set(threading.enumerate())
 
     def start(
         flags: Flags | None = None, limits: Limits | None = None, **said: Any
@@ -115,7 +116,7 @@ def serve() -> Iterator[Serve]:
     for server in servers:
         server.stop()
     deadline = time.monotonic() + 2
-    while any(t.name.startswith("http") for t in threading.enumerate()):
+    while set(threading.enumerate()) - before:
         assert time.monotonic() < deadline, "a thread of the server is left"
         time.sleep(0.01)
 

@@ -57,7 +57,6 @@ def snapshot() -> Snapshot:
         lost_events={"ring_full": 0},
         maps=[MapFill("traced_tgids", 2, 65536), MapFill("errors", 3, 4096)],
         programs=[ProgramCost("sys_enter", 1_234_567_891, 987654)],
-        series=64,
         series_limit=20000,
         reload_success_time_ns=CREATED_NS,
         build_info={"version": "0.1.0", "kernel": "6.1.0-40-amd64"},

@@ -8,10 +8,7 @@ import logging
 import threading
 import time
 
-import http_client
 import pytest
-from http_client import Client, FakeExporter, Serve, get
-from publish_samples import snapshot
 
 from exporter.errors import ConfigError, KernelError, Problem, ServiceError, UsageError
 from exporter.model.snapshot import Snapshot
@@ -19,6 +16,9 @@ from exporter.publish.exposition import Exposition
 from exporter.publish.listen import Address
 from exporter.publish.server import Server
 from exporter.publish.site import Flags, Site
+from tests.unit import http_client
+from tests.unit.http_client import Client, FakeExporter, Serve, get
+from tests.unit.publish_samples import snapshot
 
 serve = http_client.serve
 

@@ -1,4 +1,4 @@
-"""The small parts that the HTTP side is made of: choice of format, addresses, heads."""
+"""The small parts that the HTTP side is made of: choice of format, addresses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from exporter.errors import UsageError
 from exporter.publish.listen import Address, parse_address
 from exporter.publish.negotiate import Format, accepts_gzip, choose_format
-from exporter.publish.request import MAX_HEAD, BadRequest, parse_head, take_head
 
 PROM = (
     "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;"
@@ -87,63 +86,3 @@ def test_bad_listen_addresses(text: str) -> None:
         parse_address(text)
     assert repr(text) in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_heads_are_taken_one_by_one() -> None:
-    """Pipelined requests, bare newlines, and empty lines before a request."""
-    buffer = bytearray(b"\r\n\nGET /a HTTP/1.1\r\nA: 1\r\n\r\nGET /b HTTP/1.1\n\nGET /c")
-    assert take_head(buffer) == b"GET /a HTTP/1.1\r\nA: 1\r\n\r\n"
-    assert take_head(buffer) == b"GET /b HTTP/1.1\n\n"
-    assert take_head(buffer) is None
-    assert buffer == b"GET /c"
-
-
-@given(st.binary(max_size=200))
-def test_no_bytes_break_the_parser(data: bytes) -> None:
-    """A request, more to come, or a BadRequest: nothing else."""
-    buffer = bytearray(data + b"\r\n\r\n")
-    try:
-        while (head := take_head(buffer)) is not None:
-            parse_head(head)
-    except BadRequest:
-        pass
-
-
-@pytest.mark.parametrize(
-    ("head", "path", "keep_alive"),
-    [
-        (b"GET /metrics HTTP/1.1", "/metrics", True),
-        (b"GET /metrics?x=1?y HTTP/1.1", "/metrics", True),
-        (b"GET http://h:1/metrics?x HTTP/1.1", "/metrics", True),
-        (b"GET /m HTTP/1.1\r\nConnection: Close", "/m", False),
-        (b"GET /m HTTP/1.0", "/m", False),
-        (b"POST /m HTTP/1.1\r\nContent-Length: 0", "/m", True),
-        (b"POST /m HTTP/1.1\r\nContent-Length: 5", "/m", False),
-        (b"POST /m HTTP/1.1\r\nTransfer-Encoding: chunked", "/m", False),
-    ],
-)
-def test_heads(head: bytes, path: str, keep_alive: bool) -> None:
-    """The path without its query, and whether another request may follow."""
-    request = parse_head(head + b"\r\n\r\n")
-    assert (request.path, request.keep_alive) == (path, keep_alive)
-
-
-@pytest.mark.parametrize(
-    ("head", "status"),
-    [(b"GET /", 400), (b"GET / HTTP/2.0", 505), (b"GET / X", 400), (b"G\xc3T / HTTP/1.1", 400),
-     (b"GET / HTTP/1.1\r\nno colon", 400), (b"GET / HTTP/1.1\r\nA : 1", 400),
-     (b"GET  / HTTP/1.1", 400), (b"\x16\x03\x01\x02", 400)],
-)  # fmt: skip
-def test_bad_heads(head: bytes, status: int) -> None:
-    """TLS spoken to us included."""
-    with pytest.raises(BadRequest) as caught:
-        parse_head(head + b"\r\n\r\n")
-    assert caught.value.status == status
-
-
-@pytest.mark.parametrize(("data", "status"), [(b"GET / HTTP/1.1\r\nA: ", 431), (b"GET /", 414)])
-def test_a_head_has_a_limit(data: bytes, status: int) -> None:
-    """Of all its bytes together: 431 for the headers, 414 for the line before."""
-    with pytest.raises(BadRequest) as caught:
-        take_head(bytearray(data + b"x" * MAX_HEAD))
-    assert caught.value.status == status

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from exposition_readers import CLEAN, SHAPES, from_text, render
-from publish_samples import call, snapshot, text_series
 
 from exporter.model.snapshot import MapFill, ProgramCost, Snapshot
 from exporter.publish.catalog import BY_NAME, CATALOG
@@ -20,6 +18,15 @@ from exporter.publish.shape import (
     samples_per_call,
     samples_per_class,
 )
+from tests.unit.exposition_readers import (
+    CLEAN,
+    SHAPES,
+    from_openmetrics,
+    from_protobuf,
+    from_text,
+    render,
+)
+from tests.unit.publish_samples import call, snapshot, text_series
 
 
 def test_every_metric_of_the_catalog_has_a_reader() -> None:
@@ -73,6 +80,21 @@ def test_the_price_of_a_call_is_what_it_adds(shape: Shape) -> None:
         assert samples(failed) - base == plain + 2 * SAMPLES_PER_ERROR
         assert samples(stuck) - base == plain + SAMPLES_PER_IN_FLIGHT
         assert base - samples(replace(without, targets=[])) == SAMPLES_PER_TARGET
+
+
+@pytest.mark.parametrize("format_", Format)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_series_is_how_many_samples_there_are(shape: Shape, format_: Format) -> None:
+    """proctree_exporter_series is the number of lines about targets in text, whatever is asked."""
+    read = {Format.TEXT: from_text, Format.OPENMETRICS: from_openmetrics,
+            Format.PROTOBUF: from_protobuf}[format_]  # fmt: skip
+    doubled = replace(snapshot(), calls=[*snapshot().calls, *snapshot().calls])
+    for subject in (snapshot(), doubled, replace(snapshot(), targets=[], calls=[], in_flight=[])):
+        lines = list(text_series(render(Format.TEXT, shape, subject).decode()))
+        about_targets = sum('target="' in line for line in lines)
+        assert (
+            read(render(format_, shape, subject))["proctree_exporter_series", ()] == about_targets
+        )
 
 
 def test_classes_sum_their_calls() -> None:

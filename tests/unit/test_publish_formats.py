@@ -11,10 +11,7 @@ from pathlib import Path
 from shutil import which
 
 import pytest
-from exposition_readers import CLEAN, SHAPES, from_openmetrics, from_protobuf, from_text, render
-from metrics_proto import decode, to_text
 from prometheus_client import parser
-from publish_samples import HOSTILE, call, snapshot, text_series
 
 from exporter.model.snapshot import Snapshot
 from exporter.publish.exposition import Exposition
@@ -22,6 +19,16 @@ from exporter.publish.negotiate import Format
 from exporter.publish.shape import (
     Shape,
 )
+from tests.unit.exposition_readers import (
+    CLEAN,
+    SHAPES,
+    from_openmetrics,
+    from_protobuf,
+    from_text,
+    render,
+)
+from tests.unit.metrics_proto import decode, to_text
+from tests.unit.publish_samples import HOSTILE, call, snapshot, text_series
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 

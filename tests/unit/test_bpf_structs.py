@@ -1,0 +1,191 @@
+"""bpf/types.h, compiled on this machine, is what exporter/kernel/records.py says it is."""
+
+from __future__ import annotations
+
+import re
+import struct
+import subprocess
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from exporter.kernel import records, sizes
+from exporter.kernel.bcc_source import source_folder
+from exporter.kernel.buckets import MAX_SCALE
+from exporter.kernel.syscalls import Abi
+
+BPF = source_folder()
+CONSTANTS = {
+    "SLOT_EXCLUDED": records.SLOT_EXCLUDED,
+    "CODE_ABI_SHIFT": records.CODE_ABI_SHIFT,
+    "CODE_NUMBER": records.CODE_NUMBER,
+    "NUMBER_UNKNOWN": records.NUMBER_UNKNOWN,
+    "NUMBER_OTHER": records.NUMBER_OTHER,
+    "NUMBERS": records.NUMBERS,
+    "ERRNO_UNKNOWN": records.ERRNO_UNKNOWN,
+    "PROCESS_ALIVE": records.PROCESS_ALIVE,
+    "PROCESS_KERNEL": records.PROCESS_KERNEL,
+    "PROCESS_KNOWN": records.PROCESS_KNOWN,
+    "SYNC_CHANGED": records.SYNC_CHANGED,
+    "SYNC_NO_ROOM": records.SYNC_NO_ROOM,
+    "SYNC_NO_STORAGE": records.SYNC_NO_STORAGE,
+    "LOST_REASONS": len(records.LOST_REASONS),
+    **{f"LOST_{reason.upper()}": i for i, reason in enumerate(records.LOST_REASONS)},
+    **{f"ABI_{abi.name}": abi.value for abi in Abi},
+}
+#: As Python unpacks them, with the C names of what Python's tuples hold.
+STRUCTS: dict[str, tuple[struct.Struct, tuple[str, ...]]] = {
+    "process_key": (records.PROCESS_KEY, ("tgid", "reserved", "start_ns")),
+    "cgroup_key": (records.CGROUP_KEY, ("hierarchy", "reserved", "id")),
+    "call_key": (records.CALL_KEY, ("slot", "code")),
+    "error_key": (records.ERROR_KEY, ("id", "error")),
+    "membership": (records.MEMBERSHIP, records.Membership._fields),
+    "slot_state": (records.SLOT_STATE, records.SlotState._fields),
+    "control": (records.CONTROL, ("changes", "settled", "hierarchies", "syncing")),
+    "process_record": (
+        records.PROCESS_RECORD,
+        (
+            "key.tgid", "key.reserved", "key.start_ns",
+            "parent.tgid", "parent.reserved", "parent.start_ns",
+            *(f"member.{name}" for name in records.Membership._fields), "flags",
+        ),
+    ),
+    "thread_record": (
+        records.THREAD_RECORD,
+        ("key.tgid", "key.reserved", "key.start_ns", *records.Thread._fields[2:]),
+    ),
+}  # fmt: skip
+HEAD = """
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+typedef uint32_t u32;
+typedef uint64_t u64;
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+#include "types.h"
+#include "arch.h"
+"""
+
+
+class View(NamedTuple):
+    """What C says."""
+
+    sizes: dict[str, int]
+    members: dict[str, tuple[int, int]]  # offset, size
+    constants: dict[str, int]
+
+
+@pytest.fixture(scope="module")
+def c_view(tmp_path_factory: pytest.TempPathFactory) -> View:
+    lines = [f'printf("size {name} %zu\\n", sizeof(struct {name}));' for name in c_structs()]
+    lines += [
+        f'printf("member {name}.{member} %zu %zu\\n", offsetof(struct {name}, {member}),'
+        f" sizeof(((struct {name} *)0)->{member}));"
+        for name, (_, members) in STRUCTS.items()
+        for member in members
+    ]
+    lines += [f'printf("constant {n} %llu\\n", (unsigned long long){n});' for n in CONSTANTS]
+    folder = tmp_path_factory.mktemp("structs")
+    source = folder / "view.c"
+    source.write_text(HEAD + "int main(void) {\n" + "\n".join(lines) + "\nreturn 0; }\n")
+    binary = compiled(source)
+    view = View({}, {}, {})
+    for line in subprocess.run(
+        [binary], check=True, capture_output=True, text=True
+    ).stdout.splitlines():
+        kind, name, *numbers = line.split()
+        if kind == "member":
+            view.members[name] = (int(numbers[0]), int(numbers[1]))
+        else:
+            (view.sizes if kind == "size" else view.constants)[name] = int(numbers[0])
+    return view
+
+
+def compiled(source: Path) -> Path:
+    binary = source.with_suffix("")
+    command = ["gcc", "-Wall", "-Wno-unused-function", f"-I{BPF}", str(source), "-o", str(binary)]
+    subprocess.run(command, check=True)
+    return binary
+
+
+def c_structs() -> list[str]:
+    return re.findall(r"^struct (\w+) \{", (BPF / "types.h").read_text(), re.MULTILINE)
+
+
+def places(format_: struct.Struct) -> list[tuple[int, int]]:
+    """Offset and size of each value of a format without padding."""
+    assert format_.format.startswith("<"), "native formats pad by themselves"
+    found, at = [], 0
+    for count, letter in re.findall(r"(\d*)([A-Za-z])", format_.format):
+        for _ in range(int(count or 1)):
+            found.append((at, struct.calcsize(f"<{letter}")))
+            at += found[-1][1]
+    return found
+
+
+def test_every_struct_is_compared() -> None:
+    """A struct that is new in types.h is noticed here. A task's state Python never sees."""
+    assert set(c_structs()) == {*STRUCTS, "task_state"}
+
+
+@pytest.mark.parametrize("name", STRUCTS)
+def test_size_and_offsets(name: str, c_view: View) -> None:
+    """Every member is where Python unpacks it, and there is nothing between or behind them."""
+    format_, members = STRUCTS[name]
+    assert c_view.sizes[name] == format_.size
+    found = [c_view.members[f"{name}.{member}"] for member in members]
+    assert found == places(format_)
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_constants(name: str, c_view: View) -> None:
+    """Flags, codes, reasons and ABIs are the same numbers."""
+    assert c_view.constants[name] == CONSTANTS[name]
+
+
+@pytest.mark.parametrize("enum", ["lost_reason", "sync_result", "abi"])
+def test_every_word_of_an_enum_is_compared(enum: str) -> None:
+    """A word that is new in C is noticed here."""
+    text = (BPF / "types.h").read_text() + (BPF / "arch.h").read_text()
+    body = re.search(rf"enum {enum} \{{(.*?)\}}", text, re.DOTALL)
+    assert body
+    plain = re.sub(r"/\*.*?\*/", "", body[1], flags=re.DOTALL)
+    assert set(re.findall(r"\w+", plain)) <= set(CONSTANTS)
+
+
+@pytest.mark.parametrize("scale", range(MAX_SCALE + 1))
+def test_an_aggregate(scale: int, tmp_path: Path) -> None:
+    """other_errors, untimed, sum_ns and the buckets, for each scale."""
+    declared = re.search(r"^struct aggregate \{.*?^\};", (BPF / "maps.c").read_text(), re.M | re.S)
+    assert declared
+    bounds = "".join(f"#define BOUND_{k} 0\n" for k in range(1 << scale))
+    source = tmp_path / "aggregate.c"
+    source.write_text(
+        f'#define SCALE {scale}\n{bounds}{HEAD}#include "duration.h"\n{declared[0]}\n'
+        'int main(void) { printf("%zu %zu %zu %zu %zu", sizeof(struct aggregate),'
+        " offsetof(struct aggregate, other_errors), offsetof(struct aggregate, untimed),"
+        " offsetof(struct aggregate, sum_ns), offsetof(struct aggregate, buckets)); }"
+    )
+    said = subprocess.run([compiled(source)], check=True, capture_output=True, text=True).stdout
+    size = records.aggregate_struct(scale).size
+    assert [int(word) for word in said.split()] == [size, 0, 8, 16, 24]
+    assert sizes.plan(1, 1, scale, 1).aggregate_bytes == size
+
+
+def test_tuples_survive_packing() -> None:
+    """What Python packs it unpacks; numbers at their limits too."""
+    top = 2**32 - 1
+    key = records.ProcessKey(top, 2**64 - 1)
+    assert records.ProcessKey.unpack(key.pack()) == key
+    member = records.Membership(1, 2, 3, 4, top)
+    parent = records.ProcessKey(3, 5)
+    values: tuple[Any, ...] = (key.tgid, 0, key.start_ns, 3, 0, 5, *member, 7)
+    packed = records.PROCESS_RECORD.pack(*values)
+    assert records.Process.unpack_all(packed * 2) == [records.Process(key, parent, member, 7)] * 2
+    thread = records.Thread(top, 2**64 - 1, 11, 13, 17, 19, 23)
+    packed = records.THREAD_RECORD.pack(thread.tgid, 0, *thread[1:])
+    assert records.Thread.unpack_all(packed) == [thread]

@@ -1,0 +1,175 @@
+"""Who belongs to which root, by who is whose child: on trees made of tuples."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.kernel.records import (
+    PROCESS_ALIVE,
+    PROCESS_KERNEL,
+    SLOT_EXCLUDED,
+    Membership,
+    Process,
+    ProcessKey,
+)
+from exporter.model.closure import Root, close_over
+
+INIT = ProcessKey(1, 1)
+NOBODY = ProcessKey(0, 0)
+
+
+def key(pid: int) -> ProcessKey:
+    return ProcessKey(pid, pid * 1000)
+
+
+def process(
+    pid: int, parent: int = 1, flags: int = PROCESS_ALIVE, member: Membership | None = None
+) -> Process:
+    above = INIT if parent == 1 else key(parent)
+    return Process(key(pid), above, member or Membership(), flags)
+
+
+def first() -> Process:
+    return Process(INIT, NOBODY, Membership(), PROCESS_ALIVE)
+
+
+def tree(found: dict[ProcessKey, Membership], pid: int) -> int:
+    return found[key(pid)].tree
+
+
+def test_descendants_of_any_depth() -> None:
+    """All of them, in whatever order they are listed; nobody else."""
+    chain = [process(pid, pid - 1) for pid in range(3, 2003)]
+    for listed in (chain, chain[::-1]):
+        found = close_over([*listed, process(2), process(5000), first()], {}, {key(2): Root(7)})
+        assert {tree(found, pid) for pid in range(2, 2003)} == {7}
+        assert tree(found, 5000) == 0
+        assert found[INIT] == Membership()
+
+
+def test_the_nearest_root_decides() -> None:
+    """A root in a root's tree has its own; so has what is below."""
+    listed = [process(2), process(3, 2), process(4, 3), process(5, 4), process(6, 2)]
+    found = close_over(listed, {}, {key(2): Root(7), key(4): Root(8)})
+    assert [tree(found, pid) for pid in (2, 3, 4, 5, 6)] == [7, 7, 8, 8, 7]
+
+
+def test_an_orphan_belongs_to_whom_it_was_born() -> None:
+    """Its parent is gone and init has it; the edge that the fork hook kept tells, over many."""
+    edges = {key(9): key(8), key(8): key(3), key(3): key(2)}
+    found = close_over([process(2), process(9), first()], edges, {key(2): Root(7)})
+    assert tree(found, 9) == 7
+    assert key(8) not in found
+    assert key(3) not in found
+
+
+def test_an_edge_goes_before_the_parent_of_today() -> None:
+    """A subreaper in another tree has adopted it: that changes nothing."""
+    listed = [process(2), process(3), process(9, 3)]
+    roots = {key(2): Root(7), key(3): Root(8)}
+    assert tree(close_over(listed, {}, roots), 9) == 8
+    assert tree(close_over(listed, {key(9): key(2)}, roots), 9) == 7
+
+
+def test_without_follow_forks() -> None:
+    """The root alone; its children belong to the tree around it, or to none."""
+    listed = [process(2), process(3, 2), process(4, 3), process(5, 4)]
+    found = close_over(listed, {}, {key(2): Root(7), key(3): Root(8, follow_forks=False)})
+    assert [found[key(pid)].decided().slot for pid in (2, 3, 4, 5)] == [7, 8, 7, 7]
+    found = close_over(listed, {}, {key(3): Root(8, follow_forks=False)})
+    assert [found[key(pid)].decided().slot for pid in (2, 3, 4, 5)] == [0, 8, 0, 0]
+
+
+def test_a_number_used_again_is_another_process() -> None:
+    """The root had that PID and ended: who has it now is a stranger, its children are, too."""
+    stranger = Process(ProcessKey(2, 999_999), INIT, Membership(), PROCESS_ALIVE)
+    child = Process(key(3), stranger.key, Membership(), PROCESS_ALIVE)
+    found = close_over([stranger, child, first()], {}, {key(2): Root(7)})
+    assert found[stranger.key] == Membership()
+    assert found[child.key] == Membership()
+
+
+def test_circles_end() -> None:
+    """Edges cannot close a circle, but if they do, every process still gets an answer."""
+    listed = [process(2, 3), process(3, 4), process(4, 2), process(5, 5), process(6, 4)]
+    found = close_over(listed, {}, {})
+    assert set(found.values()) == {Membership()}
+    found = close_over(listed, {}, {key(3): Root(7)})
+    assert tree(found, 3) == tree(found, 2) == tree(found, 4) == tree(found, 6) == 7
+    assert tree(found, 5) == 0
+
+
+def test_all_and_pid_1_come_last() -> None:
+    """`all` is for every process; PID 1 ranks with it; a tree goes before both."""
+    listed = [first(), process(2), process(3, 2)]
+    found = close_over(listed, {}, {key(2): Root(7)}, node=9)
+    assert found[INIT] == Membership(node=9)
+    assert found[key(3)] == Membership(tree=7, node=9)
+    found = close_over(listed, {}, {INIT: Root(5, ranks_last=True), key(2): Root(7)})
+    assert found[INIT] == Membership(node=5)
+    assert found[key(3)] == Membership(tree=7, node=5)
+
+
+def test_the_exporters_own_are_excluded() -> None:
+    """Itself and its helpers are followed by nobody, `all` included."""
+    listed = [first(), process(2), process(3, 2)]
+    found = close_over(listed, {}, {key(2): Root(SLOT_EXCLUDED)}, node=9)
+    assert found[key(2)].decided().slot == found[key(3)].decided().slot == 0
+    assert found[INIT].decided().slot == 9
+
+
+def test_what_the_kernel_knows_stays() -> None:
+    """Re-parented before we looked: only the fork hook knew. It counts while its slot is in use."""
+    known = Membership(tree=7, slot=7)
+    listed = [process(2), process(9, member=known), process(10, 9, member=known), first()]
+    roots = {key(2): Root(7)}
+    found = close_over(listed, {}, roots, keeps={7}.__contains__)
+    assert tree(found, 9) == tree(found, 10) == 7
+    found = close_over(listed, {}, roots, keeps={8}.__contains__)
+    assert tree(found, 9) == tree(found, 10) == 0
+
+
+def test_a_new_root_inside_a_known_tree_is_nearer() -> None:
+    """After a reload: it takes over what is below it, and only that."""
+    known = Membership(tree=7, slot=7)
+    listed = [
+        process(2, member=known), process(3, 2, member=known), process(4, 3, member=known),
+        process(5, 2, member=known), first(),
+    ]  # fmt: skip
+    roots = {key(2): Root(7), key(3): Root(8)}
+    found = close_over(listed, {}, roots, keeps={7, 8}.__contains__)
+    assert [tree(found, pid) for pid in (2, 3, 4, 5)] == [7, 8, 8, 7]
+
+
+def test_the_dead_are_left_out_but_pass_on() -> None:
+    """A zombie is nobody's member, and its children still are; a root that is hidden is kept."""
+    listed = [process(2), process(3, 2, flags=0), process(4, 3), process(6, 5)]
+    found = close_over(listed, {}, {key(2): Root(7), key(5): Root(8)})
+    assert key(3) not in found
+    assert tree(found, 4) == 7
+    assert tree(found, 5) == tree(found, 6) == 8
+
+
+def test_kernel_threads_are_no_special_case() -> None:
+    """They are alive and children of kthreadd: `all` holds them, though they make no calls."""
+    found = close_over([process(2, flags=PROCESS_ALIVE | PROCESS_KERNEL)], {}, {}, node=9)
+    assert found == {key(2): Membership(node=9)}
+
+
+@given(st.lists(st.integers(0, 30), min_size=2, max_size=30), st.sets(st.integers(2, 31)))
+def test_random_forests(parents: list[int], listed_roots: set[int]) -> None:
+    """Each process has the slot of the first root on its way up, as a plain walk finds it."""
+    processes = [process(pid, min(parent, pid - 1) + 1) for pid, parent in enumerate(parents, 2)]
+    processes = [p for p in processes if p.key != p.parent]
+    roots = {key(pid): Root(pid) for pid in listed_roots}
+    found = close_over(processes, {}, roots)
+    above = {p.key: p.parent for p in processes}
+    for p in processes:
+        at: ProcessKey | None = p.key
+        seen: set[ProcessKey] = set()
+        while at is not None and at not in roots and at not in seen:
+            seen.add(at)
+            at = above.get(at)
+        expected = roots[at].slot if at in roots else 0
+        assert found[p.key].tree == expected
