@@ -60,8 +60,18 @@ static __always_inline struct task_state *state_of(void *task, bool ends)
 	struct control *c = the_control();
 	struct task_state *state = NULL;
 
-	if (has_pointer(task, OFF_task_struct_bpf_storage))
+	if (has_pointer(task, OFF_task_struct_bpf_storage)) {
 		state = tasks.task_storage_get(task, 0, 0);
+#ifdef STORAGE_LOOKUP_MAY_FAIL
+		/* Before Linux 6.2 a look-up fails while a preempted task is inside another on this CPU. */
+		if (!state && ends) {
+			struct process_key key = process_of(task);
+			struct membership *m = traced_tgids.lookup(&key);
+			if (m && m->slot)
+				lose(LOST_STORAGE_REFUSED);
+		}
+#endif
+	}
 	if (c && c->changes != c->settled)
 		return ask_truth(task, state, ends);
 	return state;

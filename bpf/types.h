@@ -37,10 +37,11 @@ struct task_state {
 	u64 entry_ns; /* when the call that it is in began; 0: in none that we saw begin */
 	u32 slot;
 	u32 code;
+	u32 flags;
+	u32 reserved;
 	u64 cached_call[CACHED_CALLS]; /* slot << 32 | code, so that no change of slot outdates it */
 	u32 cached_id[CACHED_CALLS];
 	u64 since_ns; /* when following began */
-	u32 flags;
 	struct membership wanted; /* with LOST: what it would be if there were room */
 };
 #define NEWBORN 1u /* made by fork: its first event is the return of its parent's call */

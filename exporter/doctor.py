@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,7 +29,8 @@ class Finding:
 
 def _kernel() -> Iterator[Finding]:
     release = platform.release()
-    numbers = tuple(int(part) for part in release.split("-")[0].split(".")[:2])
+    found = re.match(r"(\d+)\.(\d+)", release)
+    numbers = tuple(map(int, found.groups())) if found else fields.FLOOR
     floor = ".".join(map(str, fields.FLOOR))
     if numbers < fields.FLOOR:
         yield Finding("kernel", "missing", release, f"Linux {floor} or newer is needed")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import traceback
 from datetime import UTC, datetime
 from typing import TextIO
 
@@ -15,12 +16,18 @@ FORMATS = ("logfmt", "json")
 def _fields(record: logging.LogRecord) -> dict[str, str]:
     time = datetime.fromtimestamp(record.created, UTC)
     level = "warn" if record.levelno == logging.WARNING else record.levelname.lower()
-    return {
+    fields = {
         "time": time.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "level": level,
         "source": record.name.removeprefix("exporter."),
         "msg": record.getMessage(),
     }
+    error = record.exc_info[1] if record.exc_info else None
+    if error is not None:  # one line, and yet enough to find the place
+        frames = traceback.extract_tb(error.__traceback__)[-3:]
+        fields["error"] = f"{type(error).__name__}: {error}"
+        fields["trace"] = " < ".join(f"{f.filename}:{f.lineno} {f.name}" for f in frames[::-1])
+    return fields
 
 
 def _quoted(text: str) -> str:

@@ -122,7 +122,6 @@ class Service:
             sizes.possible_cpus(paths.sysfs),
         )  # fmt: skip
         kernel_fields = fields.read(paths.sysfs / "kernel/btf/vmlinux", platform.machine())
-        server = Server(options.address, Site(self, self._exposition, options.flags))
         tracing = Tracing(size, kernel_fields, config.self_cost)
         self._tracker = Tracker(
             tracing, Cgroups(paths.cgroupfs, paths.procfs), paths.procfs, os.getpid(),
@@ -134,8 +133,10 @@ class Service:
         )  # fmt: skip
         self._doorbell = Doorbell(tracing.doorbell_fd)
         tracing.attach()
+        # Threads begin after bcc's child has ended, and with few privileges; low ports need more.
+        server = Server(options.address, Site(self, self._exposition, options.flags))
         left = privileges.drop()
-        server.start()  # the first thread beside this one: after bcc's child, with few privileges
+        server.start()
         try:
             self._configure(config)
             self._ready = True
@@ -201,6 +202,11 @@ class Service:
                     f"{config.file}: {key} is fixed at start (now {old}, found {new}):"
                     " restart the exporter to change it"
                 )
+        if not self._monitor.room_for(config.targets):
+            raise ServiceError(
+                f"{config.file}: limits.series leaves no room for the new targets: what is exposed"
+                " already is never taken back; restart the exporter, or raise limits.series"
+            )
         fresh = {target.identity for target in config.targets} - {
             target.identity for target in self._config.targets
         }

@@ -19,6 +19,8 @@ from prometheus_client.parser import text_string_to_metric_families
 ROOT = Path(__file__).resolve().parent.parent
 WORKLOADS = ROOT / "tests/kernel/workloads"
 COMMAND = [sys.executable, "-m", "exporter"]
+#: Seconds to wait for what must happen, before a test says that it does not; more in a slow VM.
+PATIENCE_S = float(os.environ.get("TEST_PATIENCE_S", "60"))
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
@@ -79,7 +81,7 @@ class Exporter:
 
     def get(self, path: str = "/metrics", **headers: str) -> bytes:
         request = urllib.request.Request(f"http://{self.address}{path}", headers=headers)
-        with urllib.request.urlopen(request, timeout=30) as response:
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as response:
             return bytes(response.read())
 
     def scrape(self) -> Scrape:
@@ -88,11 +90,11 @@ class Exporter:
     def reload(self) -> None:
         """Asks for a reload and waits until it is done; needs --web.enable-lifecycle."""
         request = urllib.request.Request(f"http://{self.address}/-/reload", method="POST")
-        urllib.request.urlopen(request, timeout=30).read()
+        urllib.request.urlopen(request, timeout=PATIENCE_S).read()
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=30)
+        return self.process.wait(timeout=PATIENCE_S)
 
 
 @contextmanager

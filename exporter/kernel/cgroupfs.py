@@ -6,12 +6,15 @@ the kernel gave it: 0 is v2; of the v1 hierarchies each controller, or name, has
 
 from __future__ import annotations
 
+import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.kernel.records import CgroupKey
+
+_ESCAPED = re.compile(r"\\([0-7]{3})")  # fs/proc_namespace.c, mangle()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ def parse_mounts(text: str, numbers: dict[str, int], top: Path) -> list[Hierarch
     for line in text.splitlines():
         before, _, after = line.partition(" - ")
         kind, _, options = after.split(" ", 2)
-        point = Path(before.split(" ")[4].encode().decode("unicode_escape"))
+        point = Path(_ESCAPED.sub(lambda found: chr(int(found[1], 8)), before.split(" ")[4]))
         if not point.is_relative_to(top):
             continue
         if kind == "cgroup2":
@@ -57,8 +60,8 @@ class Cgroups:
     def __init__(self, top: Path, procfs: Path) -> None:
         self.top = top
         self.hierarchies = parse_mounts(
-            (procfs / "self/mountinfo").read_text(),
-            parse_hierarchies((procfs / "self/cgroup").read_text()),
+            (procfs / "self/mountinfo").read_text(errors="surrogateescape"),
+            parse_hierarchies((procfs / "self/cgroup").read_text(errors="surrogateescape")),
             top,
         )
 

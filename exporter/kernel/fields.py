@@ -54,6 +54,7 @@ TRACEPOINTS = {
     "on_cgroup_attach": ("cgroup_attach_task", {"task_struct": 1, "cgroup": 1}),
 }
 ITERATOR = "bpf_iter_task"
+STORAGE_GET = "bpf_task_storage_get_recur"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +65,14 @@ class KernelFields:
     tracepoints: dict[str, int]  # program -> id of typedef btf_trace_*
     arguments: dict[str, int]  # "on_fork_task_1" -> which argument is the second task_struct
     iterator: int  # id of function bpf_iter_task
+    storage_lookup_may_fail: bool  # Linux 5.15 to 6.1
 
     def defines(self) -> list[str]:
         """As the compiler wants them: -DOFF_task_struct_tgid=1234."""
         return [
             *(f"-DOFF_{path.replace('.', '_')}={at}" for path, at in self.offsets.items()),
             *(f"-DARG_{name}={index}" for name, index in self.arguments.items()),
+            *(["-DSTORAGE_LOOKUP_MAY_FAIL"] if self.storage_lookup_may_fail else []),
         ]
 
 
@@ -80,7 +83,7 @@ def read(path: Path, machine: str) -> KernelFields:
     paths = _COMMON + _ARCH[machine]
     structs = {p.partition(".")[0] for p in paths}
     typedefs = {f"btf_trace_{name}" for name, _ in TRACEPOINTS.values()}
-    types = btf.read(path, structs | typedefs | {ITERATOR})
+    types = btf.read(path, structs | typedefs | {ITERATOR, STORAGE_GET})
 
     missing = []
     offsets = {}
@@ -112,4 +115,8 @@ def read(path: Path, machine: str) -> KernelFields:
             f"this kernel's BTF lacks {', '.join(missing)}: Linux {FLOOR[0]}.{FLOOR[1]} or newer,"
             " with task storage and iterators, is needed"
         )
-    return KernelFields(offsets, points, arguments, iterator)
+    # Up to 6.1 the helper gives up where it finds its per-CPU counter taken. Since 6.2 the variant
+    # that programs like ours get does not. (The newest kernels have lost both name and counter:
+    # there the check is made in vain, which costs little.)
+    may_fail = types.func_id(STORAGE_GET) is None
+    return KernelFields(offsets, points, arguments, iterator, may_fail)

@@ -19,6 +19,13 @@ def _status(procfs: Path, pid: int | str) -> dict[str, str] | None:
         return None
 
 
+def _threads(procfs: Path, pid: int) -> int:
+    try:
+        return len(list((procfs / str(pid) / "task").iterdir()))
+    except OSError:  # reaped meanwhile
+        return 0
+
+
 def why_not(procfs: Path, pid: int) -> str | None:
     """One clause that says why `pid` is not a process to follow; None if it is one."""
     status = _status(procfs, pid)
@@ -41,7 +48,7 @@ def why_not(procfs: Path, pid: int) -> str | None:
         return f"{pid} is a thread of process {status.get('Tgid')}: list that"
     if status.get("State", "").startswith(("Z", "X")):
         # That is the first thread: the process lives as long as any other does.
-        if len(list((procfs / str(pid) / "task").iterdir())) > 1:
+        if _threads(procfs, pid) > 1:
             return None
         return f"process {pid} has ended and waits for its parent to notice (zombie)"
     if status.get("Kthread") == "1" or "VmSize" not in status:

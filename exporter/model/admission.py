@@ -7,6 +7,7 @@ never moves, so `other` only grows and sums stay exact. Room for each target's o
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from exporter.kernel.syscalls import OTHER
@@ -46,6 +47,11 @@ class Admission:
             len(self._folded_calls) * self._costs.call
             + len(self._folded_errors) * self._costs.error
         )
+
+    def room_for(self, names: Iterable[str]) -> bool:
+        """Whether what must be set aside for these targets fits, besides all that is admitted."""
+        new = sum(name not in self._targets for name in names)
+        return self.used + new * self._costs.per_target <= self.limit
 
     def add_target(self, name: str, now_ns: int) -> None:
         """Sets room aside for a target: always, so check beforehand that all of them fit."""

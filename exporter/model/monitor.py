@@ -35,6 +35,10 @@ class Monitor:
         self.reload_successful = True
         self._reloaded_ns = 0
 
+    def room_for(self, targets: Iterable[Target]) -> bool:
+        """Whether these fit under the limit of series, which takes nothing back."""
+        return self._admission.room_for(target.name for target in targets)
+
     def configure(self, targets: Iterable[Target], now_ns: int) -> None:
         """Takes over a list of targets that the tracker follows already."""
         before, self._targets = self._targets, {target.name: target for target in targets}

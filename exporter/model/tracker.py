@@ -110,7 +110,7 @@ class Tracker:
         """One round of closing over parents. True if the kernel learned something new."""
         source = self._source
         processes = source.list_processes()
-        active = {tree.slot for tree in self.trees.values()} | {SLOT_EXCLUDED}
+        active = {t.slot for t in self.trees.values() if t.target.follow_forks} | {SLOT_EXCLUDED}
         node = next((t.slot for t in self.trees.values() if t.target.kind == "all"), 0)
         closed = close_over(processes, source.edges(), self._roots(), node, active.__contains__)
         known = {process.key: process.member for process in processes}
