@@ -34,29 +34,27 @@ def close_over(
     edges: Mapping[ProcessKey, ProcessKey],
     roots: Mapping[ProcessKey, Root],
     node: int = 0,
+    before: Mapping[ProcessKey, Membership] | None = None,
     keeps: Callable[[int], bool] = lambda slot: False,
 ) -> dict[ProcessKey, Membership]:
     """The membership of every living process, without its cgroup.
 
-    `edges` name the parent that a child had when it was born, which goes before the one it has now:
-    that may have adopted it. `node` is the slot of `all`. What the kernel knows already (a child
-    inherits in the fork hook) stays, as long as `keeps` says that its slot is still in use: after
-    a re-parenting nobody but the kernel knows the tree. Only a new root inside that tree is nearer.
+    `edges` name the parent that a child had when it was born, which goes before the one it has
+    now: that may have adopted it. `node` is the slot of `all`. `before` is who was followed when
+    the sync began. A process whose tree was not its parent's then had been adopted, and only the
+    kernel knew where it came from: it stays in that tree as long as `keeps` says it is in use.
     """
     listed = {process.key: process for process in processes}
     parents = {key: process.parent for key, process in listed.items()} | dict(edges)
+    before = before or {}
     nothing = Membership(node=node)
     found: dict[ProcessKey, Membership] = {}
 
-    def inherited_from(parent: Membership, process: Process | None) -> Membership:
-        plain = parent._replace(own=0, cgroup=0, slot=0)
-        known = process.member.tree if process else 0
-        if known and keeps(known) and plain.tree != known:
-            above = listed.get(process.parent) if process else None
-            nearer = plain.tree and above and above.member.tree == known
-            if not nearer:
-                plain = plain._replace(tree=known)
-        return plain
+    def inherited(key: ProcessKey, from_parent: Membership) -> Membership:
+        plain = from_parent._replace(own=0, cgroup=0, slot=0)
+        tree = before.get(key, Membership()).tree
+        adopted = tree != before.get(parents.get(key, key), Membership()).tree
+        return plain._replace(tree=tree) if tree and adopted and keeps(tree) else plain
 
     for key in listed:
         path: list[ProcessKey] = []
@@ -68,7 +66,7 @@ def close_over(
                 at = None
         above = found.get(at, nothing) if at is not None else nothing
         for at in reversed(path):
-            above = inherited_from(above, listed.get(at))
+            above = inherited(at, above)
             if at in roots:
                 above = _as_root(above, roots[at])
             found[at] = above

@@ -15,7 +15,14 @@ from pathlib import Path
 
 from exporter.kernel import procfs
 from exporter.kernel.cgroupfs import Cgroups
-from exporter.kernel.records import PROCESS_ALIVE, SLOT_EXCLUDED, CgroupKey, Process, ProcessKey
+from exporter.kernel.records import (
+    PROCESS_ALIVE,
+    SLOT_EXCLUDED,
+    CgroupKey,
+    Membership,
+    Process,
+    ProcessKey,
+)
 from exporter.kernel.source import Source
 from exporter.model.closure import Root, close_over
 from exporter.model.target import Target
@@ -88,9 +95,10 @@ class Tracker:
         source.announce_change()
         self._settled = -1
         source.keep_edges(True)
+        before = source.members()
         self._list_cgroups()
         self._resolve_roots(source.list_processes())
-        complete = any(not self._close() and self._carry() for _ in range(_MAX_ROUNDS))
+        complete = any(not self._close(before) and self._carry() for _ in range(_MAX_ROUNDS))
         self._sweep()
         source.keep_edges(False)
         return complete
@@ -106,13 +114,15 @@ class Tracker:
             self._lost_before = lost
             self._carry()
 
-    def _close(self) -> bool:
+    def _close(self, before: dict[ProcessKey, Membership]) -> bool:
         """One round of closing over parents. True if the kernel learned something new."""
         source = self._source
         processes = source.list_processes()
         active = {t.slot for t in self.trees.values() if t.target.follow_forks} | {SLOT_EXCLUDED}
         node = next((t.slot for t in self.trees.values() if t.target.kind == "all"), 0)
-        closed = close_over(processes, source.edges(), self._roots(), node, active.__contains__)
+        closed = close_over(
+            processes, source.edges(), self._roots(), node, before, active.__contains__
+        )
         known = {process.key: process.member for process in processes}
         wrote = False
         for key, member in closed.items():

@@ -122,24 +122,33 @@ def test_the_exporters_own_are_excluded() -> None:
 def test_what_the_kernel_knows_stays() -> None:
     """Re-parented before we looked: only the fork hook knew. It counts while its slot is in use."""
     known = Membership(tree=7, slot=7)
-    listed = [process(2), process(9, member=known), process(10, 9, member=known), first()]
+    listed = [process(2), process(9), process(10, 9), first()]
+    before = {key(2): known, key(9): known, key(10): known}
     roots = {key(2): Root(7)}
-    found = close_over(listed, {}, roots, keeps={7}.__contains__)
+    found = close_over(listed, {}, roots, before=before, keeps={7}.__contains__)
     assert tree(found, 9) == tree(found, 10) == 7
-    found = close_over(listed, {}, roots, keeps={8}.__contains__)
+    found = close_over(listed, {}, roots, before=before, keeps={8}.__contains__)
     assert tree(found, 9) == tree(found, 10) == 0
 
 
 def test_a_new_root_inside_a_known_tree_is_nearer() -> None:
     """After a reload: it takes over what is below it, and only that."""
     known = Membership(tree=7, slot=7)
-    listed = [
-        process(2, member=known), process(3, 2, member=known), process(4, 3, member=known),
-        process(5, 2, member=known), first(),
-    ]  # fmt: skip
+    listed = [process(2), process(3, 2), process(4, 3), process(5, 2), first()]
+    before = dict.fromkeys((key(2), key(3), key(4), key(5)), known)
     roots = {key(2): Root(7), key(3): Root(8)}
-    found = close_over(listed, {}, roots, keeps={7, 8}.__contains__)
+    found = close_over(listed, {}, roots, before=before, keeps={7, 8}.__contains__)
     assert [tree(found, pid) for pid in (2, 3, 4, 5)] == [7, 8, 8, 7]
+
+
+def test_born_below_a_new_root_during_the_sync() -> None:
+    """The fork hook gave it the old tree, because its parent had no new entry yet: the edge tells."""
+    known = Membership(tree=7, slot=7)
+    listed = [process(2), process(3, 2), process(4, 3, member=known), first()]
+    before = dict.fromkeys((key(2), key(3)), known)
+    roots = {key(2): Root(7), key(3): Root(8)}
+    found = close_over(listed, {key(4): key(3)}, roots, before=before, keeps={7, 8}.__contains__)
+    assert tree(found, 4) == 8
 
 
 def test_the_dead_are_left_out_but_pass_on() -> None:
