@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("proctree", deadline=None)  # no time limits in tests
+settings.load_profile("proctree")
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.metrics_proto import decode
 from prometheus_client import parser
 from prometheus_client.openmetrics import parser as openmetrics_parser
 from prometheus_client.utils import floatToGoString
-from tests.unit.publish_samples import snapshot
 
 from exporter.model.snapshot import Snapshot
 from exporter.publish.exposition import Exposition
 from exporter.publish.negotiate import Format
 from exporter.publish.shape import Shape
+from tests.unit.metrics_proto import decode
+from tests.unit.publish_samples import snapshot
 
 Series = tuple[str, tuple[tuple[str, str], ...]]
 

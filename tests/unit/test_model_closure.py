@@ -142,7 +142,7 @@ def test_a_new_root_inside_a_known_tree_is_nearer() -> None:
 
 
 def test_born_below_a_new_root_during_the_sync() -> None:
-    """The fork hook gave it the old tree, because its parent had no new entry yet: the edge tells."""
+    """The fork hook gave it the old tree, its parent having no new entry yet: the edge tells."""
     known = Membership(tree=7, slot=7)
     listed = [process(2), process(3, 2), process(4, 3, member=known), first()]
     before = dict.fromkeys((key(2), key(3)), known)

@@ -1,0 +1,260 @@
+"""A process belongs to exactly one target: which one, and which not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.harness import Workload, exporter, workload
+from tests.kernel.trees import RARE, ended, exits, forks, is_up, processes, reconfigure, until
+
+Build = Callable[..., Path]
+
+ROOT, THREAD, CHILD, GRANDCHILD, ORPHAN = 101, 103, 211, 307, 401
+SELF = ROOT + THREAD
+
+
+@contextmanager
+def family(build: Build) -> Iterator[tuple[Workload, str, str]]:
+    """Root, thread, child, grandchild and orphan; yields the numbers of child and grandchild."""
+    with workload(build("family")) as tree:
+        _, child, grandchild, orphan = tree.expect("ready")
+        try:
+            yield tree, child, grandchild
+        finally:
+            os.kill(int(orphan), signal.SIGKILL)
+
+
+def one_round(tree: Workload) -> None:
+    tree.go()
+    tree.expect("round")
+
+
+def test_without_follow_forks_it_is_the_process_alone(build: Build) -> None:
+    """All of its threads, none of its children, old or new."""
+    with family(build) as (tree, _, _):
+        config = f"[{{name: it, pid: {tree.pid}, follow_forks: false}}]"
+        with exporter(config) as running:
+            one_round(tree)
+            scrape = running.scrape()
+            assert scrape.calls("it", RARE) == SELF
+            assert processes(scrape) == 1
+
+
+def test_without_follow_forks_new_children_are_not_in_it(build: Build) -> None:
+    """Children born later count as its forks, and nothing that they do."""
+    with workload(build("short_lives"), "101", "7", "13") as tree:
+        tree.expect("ready")
+        config = f"[{{name: it, pid: {tree.pid}, follow_forks: false}}]"
+        with exporter(config) as running:
+            tree.go()
+            tree.expect("done")
+            scrape = running.scrape()
+            assert scrape.calls("it", "getppid") == 0
+            assert forks(scrape) == 101
+            assert sum(exits(scrape).values()) == 0
+            assert processes(scrape) == 1
+
+
+def test_without_follow_forks_new_children_are_the_outer_trees(build: Build) -> None:
+    """They are born by one that is a target by itself, and belong to the tree around it."""
+    with workload(build("short_lives"), "101", "7", "13") as tree:
+        tree.expect("ready")
+        alone = f"- {{name: it, pid: {tree.pid}, follow_forks: false}}\n"
+        with exporter(alone + f"- {{name: outer, pid: {os.getpid()}}}\n") as running:
+            tree.go()
+            tree.expect("done")
+            scrape = running.scrape()
+            assert scrape.calls("it", "getppid") == 0
+            assert scrape.calls("outer", "getppid") == 101 * 13
+            assert exits(scrape, "outer") == ended(ok=101)
+
+
+@pytest.mark.parametrize("order", [("outer", "inner"), ("inner", "outer")])
+def test_children_of_one_alone_belong_to_the_outer_tree(
+    build: Build, order: tuple[str, str]
+) -> None:
+    """The child is a target by itself, its child and all others are its parent's tree's."""
+    with family(build) as (tree, child, _):
+        entries = {
+            "outer": f"- {{name: outer, pid: {tree.pid}}}\n",
+            "inner": f"- {{name: inner, pid: {child}, follow_forks: false}}\n",
+        }
+        with exporter(entries[order[0]] + entries[order[1]]) as running:
+            one_round(tree)
+            scrape = running.scrape()
+            assert scrape.calls("inner", RARE) == CHILD
+            assert scrape.calls("outer", RARE) == SELF + GRANDCHILD
+            assert processes(scrape, "outer") == 2
+
+
+@pytest.mark.parametrize("order", [("outer", "inner"), ("inner", "outer")])
+def test_the_nearest_root_wins(build: Build, order: tuple[str, str]) -> None:
+    """Each process is in the tree of the nearest listed root, whatever the order of the list."""
+    with family(build) as (tree, child, _):
+        entries = {
+            "outer": f"- {{name: outer, pid: {tree.pid}}}\n",
+            "inner": f"- {{name: inner, pid: {child}}}\n",
+        }
+        with exporter(entries[order[0]] + entries[order[1]]) as running:
+            one_round(tree)
+            scrape = running.scrape()
+            assert scrape.calls("inner", RARE) == CHILD + GRANDCHILD
+            assert scrape.calls("outer", RARE) == SELF
+
+
+def test_all_holds_what_nobody_else_does(build: Build) -> None:
+    """A listed root takes its tree out of `all`; an orphan of that tree stays in `all`."""
+    with family(build) as (tree, child, _):
+        config = f"- {{name: node, all: true}}\n- {{name: it, pid: {child}}}\n"
+        with exporter(config) as running:
+            one_round(tree)
+            scrape = running.scrape()
+            assert scrape.calls("it", RARE) == CHILD + GRANDCHILD
+            assert scrape.calls("node", RARE) == SELF + ORPHAN
+
+
+def test_pid_1_ranks_with_all(build: Build) -> None:
+    """Its tree holds what no other root does: the orphan, and what is below it, too."""
+    with family(build) as (tree, child, _):
+        config = f"- {{name: init, pid: 1}}\n- {{name: it, pid: {child}}}\n"
+        with exporter(config) as running:
+            one_round(tree)
+            scrape = running.scrape()
+            assert scrape.calls("it", RARE) == CHILD + GRANDCHILD
+            assert scrape.calls("init", RARE) == SELF + ORPHAN
+
+
+def test_pid_1_is_nearer_than_all(build: Build) -> None:
+    """With both, every descendant of PID 1 is in its tree, and counted once."""
+    with family(build) as (tree, _, _):
+        config = "- {name: node, all: true}\n- {name: init, pid: 1}\n"
+        with exporter(config) as running:
+            one_round(tree)
+            scrape = running.scrape()
+            assert scrape.calls("init", RARE) == SELF + CHILD + GRANDCHILD + ORPHAN
+            assert scrape.calls("node", RARE) == 0
+
+
+SELF_CALLER = """
+import ctypes, os, sys, threading
+sys.path.insert(0, os.getcwd())
+from exporter import cli
+reached, go = sys.argv[1:3]
+del sys.argv[1:3]
+def call():
+    while True:
+        open(go).read()
+        for _ in range(1009):
+            ctypes.CDLL(None).syscall(148, 0, ctypes.create_string_buffer(16))
+        open(reached, "w").write("made")
+# A thread of ours must not start before the exporter has compiled: it is made when it is ready.
+from exporter.kernel import memory
+give_back = memory.give_back
+def started():
+    give_back()
+    threading.Thread(target=call, daemon=True).start()
+memory.give_back = started
+cli.main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "counted"),
+    [("all: true", 0), ("pid: 1", 0), ("cgroup: /", 0), ("pid: SELF", 1009)],
+)
+def test_the_exporter_counts_itself_only_where_it_is_named(
+    tmp_path: Path, target: str, counted: int
+) -> None:
+    """It makes 1,009 calls that nothing else makes: only `pid:` with its number counts them."""
+    reached, go = tmp_path / "reached", tmp_path / "go"
+    os.mkfifo(reached)
+    os.mkfifo(go)
+    command = [sys.executable, "-c", SELF_CALLER, str(reached), str(go)]
+    config = "- {name: it, all: true}\n"
+    with exporter(config, "--web.enable-lifecycle", command=command) as running:
+        named = target.replace("SELF", str(running.pid))
+        reconfigure(running, f"- {{name: it, {named}}}\n")
+        go.write_text("go")
+        reached.read_text()
+        assert running.scrape().calls("it", RARE) == counted
+
+
+def test_a_number_used_again_is_another_process(build: Build) -> None:
+    """The root ends, a stranger gets its PID: the target stays down, its counters stay."""
+    with workload(build("million")) as tree:
+        tree.expect("ready")
+        with exporter(f"[{{name: it, pid: {tree.pid}}}]") as running:
+            tree.go()
+            tree.expect("done")
+            tree.go()
+            assert tree.process.wait() == 0
+            with workload(build("stranger"), str(tree.pid)) as stranger:
+                stranger.expect("ready")
+                stranger.go()
+                stranger.expect("made")
+                scrape = until(running, lambda scrape: is_up(scrape) == 0)
+                assert scrape.calls("it", "getppid") == 1_000_000
+                assert processes(scrape) == 0
+                assert exits(scrape) == ended(ok=17)
+
+
+def test_the_number_of_a_dead_member_used_again(build: Build) -> None:
+    """A descendant ends, a stranger outside gets its PID: it is not in the tree."""
+    with workload(build("one_child")) as tree:
+        (child,) = tree.expect("child")
+        tree.expect("ready")
+        with exporter(f"[{{name: it, pid: {tree.pid}}}]") as running:
+            tree.go()
+            tree.expect("gone")
+            with workload(build("stranger"), child) as stranger:
+                stranger.expect("ready")
+                stranger.go()
+                stranger.expect("made")
+                scrape = running.scrape()
+                assert scrape.calls("it", "getppid") == 101
+                assert processes(scrape) == 1
+
+
+def unused_pid() -> int:
+    pid = 29_989
+    while Path(f"/proc/{pid}").exists():
+        pid -= 1
+    return pid
+
+
+def test_a_pid_that_is_no_process_to_follow(build: Build) -> None:
+    """Not there, a thread, a zombie, a kernel thread, of another namespace: down, one line each."""
+    inner = unused_pid()
+    nobody = inner - 2
+    with (
+        workload(build("zombie")) as tree,
+        workload(build("inner_number"), str(inner)) as namespace,
+    ):
+        (zombie,) = tree.expect("zombie")
+        (thread,) = tree.expect("thread")
+        tree.expect("ready")
+        namespace.expect("ready")
+        why = {
+            str(nobody): f"there is no process {nobody}",
+            thread: f"{thread} is a thread of process {tree.pid}",
+            zombie: "zombie",
+            "2": "kernel thread",
+            str(inner): "inside a namespace of their own",
+        }
+        config = "".join(f"- {pid}\n" for pid in why) + f"- {tree.pid}\n"
+        with exporter(config) as running:
+            scrape = running.scrape()
+            for pid, reason in why.items():
+                assert scrape.value("proctree_target_up", target=f"pid:{pid}") == 0
+                lines = [line for line in running.log.splitlines() if f"pid:{pid} " in line]
+                assert len(lines) == 1, running.log
+                assert "level=warn" in lines[0]
+                assert reason in lines[0]
+            assert scrape.value("proctree_target_up", target=f"pid:{tree.pid}") == 1

@@ -1,0 +1,61 @@
+/* relay PAUSE_US ORDER: a chain in which each process makes its successor and ends, forever. The
+ * first one stays and adopts them. When told, the one that lives then makes 11 children, and each
+ * of them makes 1,009 calls. ORDER down: each successor gets a smaller number than its parent, so
+ * that who reads the list of processes upwards has passed it already. */
+#include "tree.h"
+
+static int *told, *made, *steps;
+
+static void choose_lower_number(void)
+{
+	char text[16];
+	int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
+	int next = getpid() - 2 > 1000 ? getpid() - 2 : 30000;
+
+	check(fd >= 0, "ns_last_pid");
+	check(write(fd, text, snprintf(text, sizeof(text), "%d", next)) > 0, "ns_last_pid");
+	close(fd);
+}
+
+static void run(int pause_us, int down)
+{
+	for (;;) {
+		__atomic_add_fetch(steps, 1, __ATOMIC_SEQ_CST);
+		if (__atomic_load_n(told, __ATOMIC_SEQ_CST))
+			break;
+		if (pause_us)
+			usleep(pause_us);
+		if (down)
+			choose_lower_number();
+		if (fork_checked())
+			_exit(0);
+	}
+	for (int i = 0; i < 11; i++)
+		if (!fork_checked()) {
+			getppids(1009);
+			_exit(0);
+		}
+	reap_all();
+	add_one(made);
+	_exit(0);
+}
+
+int main(int argc, char **argv)
+{
+	check(argc == 3, "usage");
+	told = shared(4096);
+	made = told + 1;
+	steps = told + 2;
+	signal(SIGCHLD, SIG_IGN);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (!fork_checked()) {
+		signal(SIGCHLD, SIG_DFL);
+		run(atoi(argv[1]), !strcmp(argv[2], "down"));
+	}
+	wait_for_go("ready");
+	add_one(told);
+	wait_until(made, 1);
+	say("steps", *steps);
+	wait_for_go("done");
+	return 0;
+}

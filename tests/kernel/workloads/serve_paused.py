@@ -1,0 +1,42 @@
+"""`serve`, stopped for a moment where a race would be: serve_paused.py POINT REACHED GO serve …
+
+POINT is `attached` (the hooks are there, no process is listed yet) or `listed` (processes are
+listed, nothing about them is written yet). There it writes to the FIFO REACHED, and goes on when
+something can be read from the FIFO GO. Once: later syncs run through.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path.cwd()))
+
+from exporter import cli
+from exporter.kernel.tracing import Tracing
+from exporter.model.tracker import Tracker
+
+
+def pause(reached: Path, go: Path) -> None:
+    reached.write_text("reached\n")
+    go.read_text()
+
+
+def main() -> None:
+    point, reached, go = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    owner, name = {"attached": (Tracker, "sync"), "listed": (Tracing, "edges")}[point]
+    original = getattr(owner, name)
+
+    def paused(self: Any) -> Any:
+        setattr(owner, name, original)
+        pause(reached, go)
+        return original(self)
+
+    setattr(owner, name, paused)
+    del sys.argv[1:4]
+    cli.main()
+
+
+if __name__ == "__main__":
+    main()
