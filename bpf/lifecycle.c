@@ -1,12 +1,19 @@
 /* The life of processes. These are BTF tracepoints: their arguments are pointers that the verifier
  * trusts, so the fork hook can write the child's storage before the child runs. */
 
+static __always_inline void lose_edge(void)
+{
+	struct control *c = the_control();
+	if (c)
+		__sync_fetch_and_add(&c->edges_lost, 1);
+}
+
 static __always_inline void keep_edge(const struct process_key *child, const struct process_key *parent)
 {
 	/* The first edge stays: later ones name whoever adopted the child. */
 	int error = edges.insert((struct process_key *)child, (struct process_key *)parent);
 	if (error && error != -EEXIST)
-		lose(LOST_INCOMPLETE_TREE);
+		lose_edge();
 }
 
 /* While a sync goes on: the nearest ancestor that is known to be followed. User space writes what it
@@ -131,7 +138,7 @@ static void keep_edges_of_dying(void *task, const struct process_key *key)
 		child = read_pointer(child, 0);
 	}
 	if (child != head)
-		lose(LOST_INCOMPLETE_TREE);
+		lose_edge();
 }
 
 /* (task, …), once for each thread; the leader may be first. signal->live has fallen already. */

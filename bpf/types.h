@@ -78,19 +78,21 @@ struct cgroup_key {
 	u64 id;
 };
 
-/* One element, mapped by user space. The kernel writes `changes`, user space the rest. */
+/* One element, mapped by user space. The kernel writes `changes` and `edges_lost`, user space the
+ * rest. */
 struct control {
 	u64 changes;     /* of membership, so far */
 	u64 settled;     /* of these, carried into the storage of every thread; ~0: none for sure */
 	u64 hierarchies; /* bit (id & 63) of each cgroup hierarchy with a listed cgroup */
 	u64 syncing;     /* keep every edge (child, parent) */
+	u64 edges_lost;  /* that found no room: the sync has to begin again */
 };
 
 enum lost_reason {
 	LOST_STORAGE_REFUSED, /* calls of threads that got no task storage */
 	LOST_PROCESS_LIMIT,   /* calls of processes that found traced_tgids full */
 	LOST_CALL_LIMIT,      /* calls without an aggregate, not even the tree's `other` */
-	LOST_INCOMPLETE_TREE, /* edges that found no room while a sync went on */
+	LOST_INCOMPLETE_TREE, /* processes that could not be told to belong to a tree */
 	LOST_REASONS,
 };
 

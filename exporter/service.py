@@ -153,8 +153,7 @@ class Service:
 
     def _configure(self, config: Config) -> None:
         self._tracker.configure(config.targets)
-        while not self._tracker.sync() and not self._stop.is_set():
-            log.warning("the process tree changes faster than it can be listed: trying again")
+        self._tracker.sync()
         self._monitor.configure(config.targets, time.time_ns())
         self._config = config
         self._exposition.shape = shape_of(config)

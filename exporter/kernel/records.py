@@ -30,7 +30,7 @@ CALL_KEY = struct.Struct("<II")
 ERROR_KEY = struct.Struct("<II")
 MEMBERSHIP = struct.Struct("<5I")
 SLOT_STATE = struct.Struct("<6Q4I")
-CONTROL = struct.Struct("<4Q")
+CONTROL = struct.Struct("<5Q")
 PROCESS_RECORD = struct.Struct("<IIQIIQ5II")
 THREAD_RECORD = struct.Struct("<IIQQIIII")
 

@@ -90,6 +90,12 @@ class Source(Protocol):
 
     def edges(self) -> dict[ProcessKey, ProcessKey]: ...
 
+    def edges_lost(self) -> int:
+        """How many, so far, found no room."""
+
+    def count_incomplete(self, processes: int) -> None:
+        """So many processes may belong to a tree, and nobody can tell any more."""
+
     def changes(self) -> int:
         """How often membership changed; what to tell `settle`."""
 

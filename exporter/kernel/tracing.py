@@ -26,7 +26,7 @@ from exporter.kernel.sizes import Sizes
 from exporter.kernel.source import Pass, ProgramReading, RawCall, Reading
 
 _U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
-_CHANGES, _SETTLED, _HIERARCHIES, _SYNCING = range(4)  # words of struct control
+_CHANGES, _SETTLED, _HIERARCHIES, _SYNCING, _EDGES_LOST = range(5)  # words of struct control
 
 
 class Tracing:
@@ -115,7 +115,7 @@ class Tracing:
         try:
             self._maps["waiting"].set(key.pack(), records.MEMBERSHIP.pack(*member))
         except OSError:  # no room to wait, either
-            self._unplaced += 1
+            self.count_incomplete(1)
         return False
 
     def remove_member(self, key: ProcessKey) -> None:
@@ -154,6 +154,12 @@ class Tracing:
             ProcessKey.unpack(child): ProcessKey.unpack(parent)
             for child, parent in self._maps["edges"].items()
         }
+
+    def edges_lost(self) -> int:
+        return self._control[_EDGES_LOST]
+
+    def count_incomplete(self, processes: int) -> None:
+        self._unplaced += processes
 
     def sync_pass(self) -> Pass:
         results = [r for (r,) in _U32.iter_unpack(bpf.read_iterator(self._iterators["sync_tasks"]))]

@@ -29,6 +29,7 @@ from exporter.model.target import Target
 
 log = logging.getLogger(__name__)
 
+_MAX_SYNCS = 3  # before what is missing is counted as lost
 _MAX_ROUNDS = 64  # of a sync or of passes in one go; a storm that outlasts them goes on next time
 
 
@@ -85,23 +86,29 @@ class Tracker:
         self._next_slot += 1
         return slot
 
-    def sync(self) -> bool:
-        """Makes the kernel follow exactly the targets' processes, whoever is born meanwhile.
+    def sync(self) -> None:
+        """Makes the kernel follow exactly the targets' processes, whoever is born meanwhile."""
+        for _ in range(_MAX_SYNCS):
+            lost = self._sync()
+            if not lost:
+                return
+            log.warning("the process tree changes faster than it can be listed: trying again")
+        self._source.count_incomplete(lost)
 
-        False if it went on changing: what was found is followed, what was not is to be looked for
-        again.
-        """
+    def _sync(self) -> int:
+        """Once. Returns how many edges, or else whether rounds, were missing to be sure of it."""
         source = self._source
         source.announce_change()
         self._settled = -1
         source.keep_edges(True)
-        before = source.members()
+        lost_before, before = source.edges_lost(), source.members()
         self._list_cgroups()
         self._resolve_roots(source.list_processes())
         complete = any(not self._close(before) and self._carry() for _ in range(_MAX_ROUNDS))
         self._sweep()
+        lost = source.edges_lost() - lost_before
         source.keep_edges(False)
-        return complete
+        return lost or int(not complete)
 
     def tend(self) -> None:
         """What is due now and then: cheap when nothing happened."""

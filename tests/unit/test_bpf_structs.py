@@ -42,7 +42,7 @@ STRUCTS: dict[str, tuple[struct.Struct, tuple[str, ...]]] = {
     "error_key": (records.ERROR_KEY, ("id", "error")),
     "membership": (records.MEMBERSHIP, records.Membership._fields),
     "slot_state": (records.SLOT_STATE, records.SlotState._fields),
-    "control": (records.CONTROL, ("changes", "settled", "hierarchies", "syncing")),
+    "control": (records.CONTROL, ("changes", "settled", "hierarchies", "syncing", "edges_lost")),
     "process_record": (
         records.PROCESS_RECORD,
         (
