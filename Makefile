@@ -9,7 +9,6 @@ CONFIG := config/default.yaml
 RUN_PACKAGES := python3-bpfcc python3-venv
 TEST_PACKAGES := gcc libc6-dev git make strace
 BENCH_PACKAGES := bpftrace gcc libbpf-tools libc6-dev strace
-VM_PACKAGES := busybox-static qemu-system-x86
 
 # Installs those of the Debian packages $(1) that are missing.
 define install
@@ -67,7 +66,6 @@ bench: setup ## measure: price of a call, memory, scrapes, against the floor and
 	$(VENV)/bin/python -m bench $(BENCH_ARGS)
 
 test-vm: setup ## run the kernel tests on Debian's other kernels, in virtual machines
-	$(call install,$(VM_PACKAGES))
 	scripts/test-vm $(VM_ARGS)
 
 schema: setup ## write config/schema.json anew

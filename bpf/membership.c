@@ -53,6 +53,17 @@ static struct task_state *ask_truth(void *task, struct task_state *state, bool e
 	return state;
 }
 
+/* Before Linux 6.2 a look-up fails while a preempted task is inside another one on this CPU. */
+static __always_inline void look_up_failed(void *task)
+{
+#ifdef STORAGE_LOOKUP_MAY_FAIL
+	struct process_key key = process_of(task);
+	struct membership *m = traced_tgids.lookup(&key);
+	if (m && m->slot)
+		lose(LOST_STORAGE_REFUSED);
+#endif
+}
+
 /* The hot path's question. `ends`: asked at the end of a call. A task that has no storage of any
  * BPF program is told by one load; the helper costs ten times that. */
 static __always_inline struct task_state *state_of(void *task, bool ends)
@@ -62,15 +73,8 @@ static __always_inline struct task_state *state_of(void *task, bool ends)
 
 	if (has_pointer(task, OFF_task_struct_bpf_storage)) {
 		state = tasks.task_storage_get(task, 0, 0);
-#ifdef STORAGE_LOOKUP_MAY_FAIL
-		/* Before Linux 6.2 a look-up fails while a preempted task is inside another on this CPU. */
-		if (!state && ends) {
-			struct process_key key = process_of(task);
-			struct membership *m = traced_tgids.lookup(&key);
-			if (m && m->slot)
-				lose(LOST_STORAGE_REFUSED);
-		}
-#endif
+		if (!state && ends)
+			look_up_failed(task);
 	}
 	if (c && c->changes != c->settled)
 		return ask_truth(task, state, ends);

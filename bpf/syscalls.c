@@ -3,11 +3,11 @@
 int on_sys_enter(u64 *ctx)
 {
 	void *task = (void *)bpf_get_current_task_btf();
-	struct task_state *state = state_of(task, false);
+	u32 code = call_code(field32(task, OFF_task_status), ctx[1]);
+	struct task_state *state = state_of(task, never_returns(code));
 
 	if (!state)
 		return 0;
-	u32 code = call_code(field32(task, OFF_task_status), ctx[1]);
 	if (state->flags & ~LOST)
 		state->flags &= LOST;
 	if (never_returns(code)) {

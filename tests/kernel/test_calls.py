@@ -16,6 +16,7 @@ from tests.harness import Exporter, Scrape, Workload, exporter, workload
 #: What `wait_for_go` makes: the C library's, so not counted here.
 WAITING = frozenset({"read", "write", "getpid"})
 IT = "it"
+READ = 0  # to x86_64
 
 
 @contextmanager
@@ -25,6 +26,7 @@ def followed(
     """A workload that waits at `ready`, and an exporter that follows it as target `it`."""
     with workload(binary, *arguments) as tree:
         tree.expect("ready")
+        until_asleep_in(tree.pid, READ)  # not before: its way there is no part of the numbers
         config = f"{{targets: [{{name: {IT}, pid: {tree.pid}{target}}}]{settings}}}"
         with exporter(config) as running:
             yield tree, running

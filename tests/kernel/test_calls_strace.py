@@ -14,9 +14,8 @@ from typing import NamedTuple
 import pytest
 
 from tests.harness import Scrape, Workload, exporter, workload
-from tests.kernel.test_calls import IT, until_asleep_in
+from tests.kernel.test_calls import IT, READ, until_asleep_in
 
-READ = 0  # to x86_64
 MAKEFILE = """\
 CFLAGS = -O1
 hello: main.o greet.o
@@ -62,6 +61,7 @@ def parse(text: str) -> Strace:
 @contextmanager
 def traced(tree: Workload, output: Path) -> Iterator[None]:
     """strace is attached, and the workload is back in the read that the attaching interrupted."""
+    until_asleep_in(tree.pid, READ)  # not before: strace would see how it gets there
     strace = subprocess.Popen(
         ["strace", "-f", "-C", "-o", str(output), "-p", str(tree.pid)],
         stderr=subprocess.PIPE, text=True,

@@ -104,6 +104,8 @@ def test_kill_9_while_it_compiles_leaves_no_compiler() -> None:
     """The child that compiles does not outlive the exporter, at whatever moment that is killed."""
     with exporter("[1]", ready=False) as running:
         compiler = until(lambda: children(running.pid), "it compiles")
+        for pid in compiler:
+            os.kill(pid, signal.SIGSTOP)  # it cannot end by itself any more
         running.process.kill()
         running.process.wait()
         until(lambda: not any(map(alive, compiler)), "the compiler is gone")
