@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 
@@ -26,22 +28,31 @@ def _threads(procfs: Path, pid: int) -> int:
         return 0
 
 
-def why_not(procfs: Path, pid: int) -> str | None:
-    """One clause that says why `pid` is not a process to follow; None if it is one."""
+def numbers_inside(procfs: Path) -> dict[str, list[str]]:
+    """Of processes in PID namespaces of their own: the number there -> their numbers here."""
+    found: dict[str, list[str]] = {}
+    for entry in procfs.iterdir():
+        status = _status(procfs, entry.name) if entry.name.isdecimal() else None
+        _, *inner = status.get("NSpid", "").split() or [""] if status else [""]
+        if inner:
+            found.setdefault(inner[-1], []).append(entry.name)
+    return found
+
+
+def why_not(
+    procfs: Path, pid: int, inside: Callable[[], Mapping[str, list[str]]] | None = None
+) -> str | None:
+    """One clause that says why `pid` is not a process to follow; None if it is one.
+
+    `inside` gives what numbers_inside gives, which reads all of /proc: once for many that are dead.
+    """
     status = _status(procfs, pid)
     if status is None:
-        inside = [
-            entry.name
-            for entry in procfs.iterdir()
-            if entry.name.isdecimal()
-            and (other := _status(procfs, entry.name))
-            and other.get("NSpid", "").split()[1:]
-            and other["NSpid"].split()[-1] == str(pid)
-        ]
-        if inside:
+        same = (inside or partial(numbers_inside, procfs))().get(str(pid))
+        if same:
             return (
                 f"there is no process {pid} in this PID namespace; inside a namespace of their own"
-                f" these have that number: {', '.join(inside[:5])}; list one of them"
+                f" these have that number: {', '.join(same[:5])}; list one of them"
             )
         return f"there is no process {pid}"
     if status.get("Tgid") != str(pid):

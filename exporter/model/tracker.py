@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 
 from exporter.kernel import procfs
@@ -189,11 +190,12 @@ class Tracker:
         for process in processes:  # what the iterator hides is still known to its children
             alive.setdefault(process.parent.tgid, process.parent)
         self._own_key = alive.get(self._own_pid)
+        inside = cache(partial(procfs.numbers_inside, self._proc))
         for tree in self.trees.values():
             pid = tree.target.pid
             if pid is None:
                 continue
-            reason = procfs.why_not(self._proc, pid)
+            reason = procfs.why_not(self._proc, pid, inside)
             tree.root = None if reason else alive.get(pid)
             if reason:
                 log.warning("target %s is down until the next reload: %s", tree.target.name, reason)

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from exporter.config.load import load
+from exporter.costs import costs_of
 from tests.caller import Caller, caller, until
 from tests.harness import ROOT, Exporter, exporter
 
@@ -195,3 +197,33 @@ def test_what_is_fixed_at_start_is_refused(tmp_path: Path) -> None:
         assert code == 500
         assert "histograms.scale" in text
         assert running.scrape().value(SUCCESSFUL) == 0
+
+
+def test_a_reload_cannot_break_the_ceiling_of_series(tmp_path: Path) -> None:
+    """What was admitted has taken the room: a new target is refused, and the limit holds."""
+    path = tmp_path / "config.yaml"
+
+    def config(pid: int, count: int) -> str:
+        dead = [f"{{name: d{n}, pid: {2**22 - n}}}" for n in range(1, count)]
+        targets = ", ".join([f"{{name: it, pid: {pid}}}", *dead])
+        return f"{{limits: {{series: 1000}}, targets: [{targets}]}}"
+
+    with caller() as it:
+        path.write_text(config(it.pid, 1))
+        fit = 1000 // costs_of(load(str(path))).per_target
+        full = config(it.pid, fit)
+        with started(path, config(it.pid, fit - 1), "--web.enable-lifecycle") as running:
+            it.call(1009)  # read, write, getppid: each takes room while there is some
+            running.scrape()
+            path.write_text(full)
+            assert check(path).returncode == 0  # it would fit at a start
+            code, text = post_reload(running)
+            assert code == 500
+            assert "limits.series" in text
+            it.call(1013)
+            scrape = running.scrape()
+            assert scrape.value(SUCCESSFUL) == 0
+            assert scrape.value("proctree_exporter_series") <= 1000
+            assert scrape.value("proctree_exporter_series_folded") > 0
+            calls = scrape.all("proctree_syscalls_total", target="it")
+            assert sum(calls.values()) >= 2022
