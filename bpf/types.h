@@ -85,7 +85,7 @@ struct control {
 	u64 settled;     /* of these, carried into the storage of every thread; ~0: none for sure */
 	u64 hierarchies; /* bit (id & 63) of each cgroup hierarchy with a listed cgroup */
 	u64 syncing;     /* keep every edge (child, parent) */
-	u64 edges_lost;  /* that found no room: the sync has to begin again */
+	u64 edges_lost;  /* that found no room: somebody may be missing from a tree */
 };
 
 enum lost_reason {

@@ -19,10 +19,10 @@ AGGREGATE_BUDGET = 52 << 20  # bytes for all shards, unless one alone needs more
 MAX_SHARDS = 8
 MAX_EDGES = 32768
 MAX_WAITING = 32768
-MAX_CHILDREN = 256  # of one process that dies while a sync goes on
-MAX_CLIMB = 64  # edges from a newborn to an ancestor that is known
+MAX_CHILDREN = 512  # of one process that dies while a sync goes on
+MAX_CLIMB = 1024  # edges from a newborn to an ancestor that is known
 MAX_CGROUPS = 4096
-MAX_CGROUP_STEPS = 512  # hierarchies, and levels above a process in those with listed cgroups
+MAX_CGROUP_STEPS = 256  # hierarchies, and levels above a process in those with listed cgroups
 _PAGE = 4096
 
 

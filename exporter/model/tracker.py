@@ -59,6 +59,7 @@ class Tracker:
         self._own_pid, self._max_trees = own_pid, max_trees
         self._own_key: ProcessKey | None = None
         self._next_slot = 1
+        self._edges_lost = 0
         self._settled = -1
         self._lost_before = 0
         self.trees: dict[str, Tree] = {}
@@ -90,26 +91,26 @@ class Tracker:
     def sync(self) -> None:
         """Makes the kernel follow exactly the targets' processes, whoever is born meanwhile."""
         for _ in range(_MAX_SYNCS):
-            lost = self._sync()
-            if not lost:
+            if self._sync():
                 return
             log.warning("the process tree changes faster than it can be listed: trying again")
-        self._source.count_incomplete(lost)
+        self._source.count_incomplete(1)
 
-    def _sync(self) -> int:
-        """Once. Returns how many edges, or else whether rounds, were missing to be sure of it."""
+    def _sync(self) -> bool:
+        """Once. False if the tree went on changing through all rounds."""
         source = self._source
         source.announce_change()
         self._settled = -1
         source.keep_edges(True)
-        lost_before, before = source.edges_lost(), source.members()
+        before = source.members()
         self._list_cgroups()
         self._resolve_roots(source.list_processes())
         complete = any(not self._close(before) and self._carry() for _ in range(_MAX_ROUNDS))
         self._sweep()
-        lost = source.edges_lost() - lost_before
         source.keep_edges(False)
-        return lost or int(not complete)
+        lost, self._edges_lost = source.edges_lost() - self._edges_lost, source.edges_lost()
+        source.count_incomplete(lost)  # for good: nobody else knew
+        return complete
 
     def tend(self) -> None:
         """What is due now and then: cheap when nothing happened."""

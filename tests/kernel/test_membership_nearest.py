@@ -156,11 +156,11 @@ def call():
         open(reached, "w").write("made")
 # A thread of ours must not start before the exporter has compiled: it is made when it is ready.
 from exporter.kernel import memory
-give_back = memory.give_back
+settle = memory.settle
 def started():
-    give_back()
+    settle()
     threading.Thread(target=call, daemon=True).start()
-memory.give_back = started
+memory.settle = started
 cli.main()
 """
 
