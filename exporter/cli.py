@@ -92,8 +92,8 @@ def _add_logging(parser: argparse.ArgumentParser) -> None:
 
 
 def _serve(args: argparse.Namespace) -> int:
+    from exporter.publish.flags import Flags
     from exporter.publish.listen import parse_address
-    from exporter.publish.site import Flags
     from exporter.service import Options, Paths, Service
 
     logs.configure(args.log_level, args.log_format)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exporter import __version__
 from exporter.config.load import load
@@ -26,10 +26,12 @@ from exporter.kernel.tracing import Tracing
 from exporter.model.monitor import Monitor
 from exporter.model.snapshot import Snapshot
 from exporter.model.tracker import Tracker
-from exporter.publish.exposition import Exposition
+from exporter.publish.flags import Flags
 from exporter.publish.listen import Address
-from exporter.publish.server import Server
-from exporter.publish.site import Flags, Site
+from exporter.publish.shape import Shape
+
+if TYPE_CHECKING:
+    from exporter.publish.server import Server
 
 log = logging.getLogger(__name__)
 
@@ -108,8 +110,6 @@ class Service:
         for warning in config.warnings:
             log.warning("%s", warning)
         self._config = config
-        shape = shape_of(config)
-        self._exposition = Exposition(shape)
         costs = costs_of(config)
         privileges.require(privileges.effective())
         if not procfs.in_first_namespace(paths.procfs):
@@ -134,7 +134,7 @@ class Service:
         self._doorbell = Doorbell(tracing.doorbell_fd)
         tracing.attach()
         # Threads begin after bcc's child has ended, and with few privileges; low ports need more.
-        server = Server(options.address, Site(self, self._exposition, options.flags))
+        server = self._open_server(shape_of(config))
         left = privileges.drop()
         server.start()
         try:
@@ -150,6 +150,16 @@ class Service:
         finally:
             server.stop()
             tracing.close()
+
+    def _open_server(self, shape: Shape) -> Server:
+        """Imports HTTP and the client library only now: at the peak of memory, while bcc's child
+        compiles, they are not there yet, and the child does not inherit them."""
+        from exporter.publish.exposition import Exposition
+        from exporter.publish.server import Server
+        from exporter.publish.site import Site
+
+        self._exposition = Exposition(shape)
+        return Server(self._options.address, Site(self, self._exposition, self._options.flags))
 
     def _configure(self, config: Config) -> None:
         self._tracker.configure(config.targets)

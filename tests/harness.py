@@ -118,8 +118,12 @@ def exporter(
                 wait_ready(running)
             yield running
         finally:
-            if process.poll() is None:
-                running.stop()
+            try:
+                if process.poll() is None:
+                    running.stop()
+            finally:
+                process.kill()  # where a test failed in the middle, it may not listen to us
+                process.wait()
 
 
 def wait_ready(running: Exporter) -> None:

@@ -12,9 +12,10 @@ from threading import BoundedSemaphore, Lock
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from exporter.errors import ProctreeError, UsageError
+from exporter.errors import ProctreeError
 from exporter.model.snapshot import Snapshot
 from exporter.publish.exposition import CONTENT_TYPES, Exposition
+from exporter.publish.flags import Flags
 from exporter.publish.negotiate import accepts_gzip, choose_format
 
 log = logging.getLogger(__name__)
@@ -37,7 +38,6 @@ _HTML = """<!DOCTYPE html>
 </body>
 </html>
 """
-_OWN = ("/-/healthy", "/-/ready", "/-/reload", "/api/v1/targets")
 _MOST_WAITING = 16  # scrapes, or reloads and the like, the one under way included
 
 
@@ -52,22 +52,6 @@ class Exporter(Protocol):
     def snapshot(self) -> Snapshot: ...
     def reload(self) -> None: ...
     def targets(self) -> list[dict[str, Any]]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Flags:
-    """The flags `--web.*`. Raises UsageError for a path that cannot be."""
-
-    telemetry_path: str = "/metrics"
-    lifecycle: bool = False
-    api: bool = False
-
-    def __post_init__(self) -> None:
-        path = self.telemetry_path
-        if not path.startswith("/") or not path.isascii() or set(path) & set(' ?#"<>\\'):
-            raise UsageError(f"--web.telemetry-path: expected a path like /metrics, found {path!r}")
-        if path in _OWN:
-            raise UsageError(f"--web.telemetry-path: {path} is taken, choose another")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,10 @@ import pytest
 from exporter.model.snapshot import Snapshot
 from exporter.publish.connection import Limits
 from exporter.publish.exposition import Exposition
+from exporter.publish.flags import Flags
 from exporter.publish.listen import Address
 from exporter.publish.server import Server
-from exporter.publish.site import Flags, Site
+from exporter.publish.site import Site
 from tests.unit.publish_samples import snapshot
 
 

@@ -13,9 +13,10 @@ import pytest
 from exporter.errors import ConfigError, KernelError, Problem, ServiceError, UsageError
 from exporter.model.snapshot import Snapshot
 from exporter.publish.exposition import Exposition
+from exporter.publish.flags import Flags
 from exporter.publish.listen import Address
 from exporter.publish.server import Server
-from exporter.publish.site import Flags, Site
+from exporter.publish.site import Site
 from tests.unit import http_client
 from tests.unit.http_client import Client, FakeExporter, Serve, get
 from tests.unit.publish_samples import snapshot

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from exporter.model.snapshot import Snapshot
 from exporter.publish.connection import Limits
-from exporter.publish.site import Flags
+from exporter.publish.flags import Flags
 from tests.unit import http_client
 from tests.unit.http_client import Client, Serve, get
 from tests.unit.publish_samples import call, snapshot
