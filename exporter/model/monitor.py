@@ -14,6 +14,10 @@ from exporter.model.snapshot import MapFill, ProgramCost, Snapshot
 from exporter.model.target import Target
 from exporter.model.tracker import Tracker
 
+#: There are no events and no spans yet, so none can be lost; all reasons are there with 0.
+_NO_EVENTS = {"ring_full": 0}
+_NO_SPANS = {"queue_full": 0, "token_bucket": 0}
+_NO_EXPORTS = {"refused": 0}
 KEEP_GONE_NS = 300 * 10**9  # series of a target that was taken off the list
 
 
@@ -72,6 +76,9 @@ class Monitor:
             in_flight=build_in_flight(reading, self._names, slots, self._admission, since_ns),
             targets=build_targets(reading, slots, shown, trees, self._admission, self._bounds),
             lost_calls=reading.lost_calls,
+            lost_events=_NO_EVENTS,
+            dropped_spans=_NO_SPANS,
+            export_failures=_NO_EXPORTS,
             maps=[MapFill(name, *fill) for name, fill in reading.map_entries.items()],
             programs=self._programs(reading),
             series_limit=self._admission.limit,
