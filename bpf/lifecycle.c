@@ -24,14 +24,16 @@ static struct membership *climb(void *parent, const struct process_key *parent_k
 	struct process_key key = *parent_key;
 	struct membership *m = NULL;
 
+	for (int up = 0; up < MAX_DYING && !m && !edges.lookup(&key); up++) {
+		parent = read_pointer(parent, OFF_task_struct_real_parent);
+		key = process_of(parent);
+		m = traced_tgids.lookup(&key);
+	}
 	for (int up = 0; up < MAX_CLIMB && !m; up++) {
 		struct process_key *edge = edges.lookup(&key);
-		if (edge)
-			key = *edge;
-		else if (!up)
-			key = process_of(read_pointer(parent, OFF_task_struct_real_parent));
-		else
+		if (!edge)
 			break;
+		key = *edge;
 		m = traced_tgids.lookup(&key);
 	}
 	return m;
@@ -128,10 +130,18 @@ int on_exec(u64 *ctx)
 static void keep_edges_of_dying(void *task, const struct process_key *key)
 {
 	void *head = task + OFF_task_struct_children;
-	void *child = read_pointer(head, 0);
-	struct process_key parent = process_of(read_pointer(task, OFF_task_struct_real_parent));
+	void *child = read_pointer(head, 0), *at = task;
 
-	keep_edge(key, &parent);
+	/* Upwards, too, as long as ancestors are on their way out: their own end may have come before
+	 * the hook was there, and they are still our parents. */
+	for (int up = 0; up < MAX_DYING; up++) {
+		struct process_key from = process_of(at);
+		at = read_pointer(at, OFF_task_struct_real_parent);
+		struct process_key parent = process_of(at);
+		keep_edge(&from, &parent);
+		if (!(read32(at, OFF_task_struct_flags) & PF_EXITING))
+			break;
+	}
 	for (int i = 0; i < MAX_CHILDREN && child != head; i++) {
 		struct process_key child_key = process_of(child - OFF_task_struct_sibling);
 		keep_edge(&child_key, key);

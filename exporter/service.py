@@ -91,7 +91,8 @@ class Service:
             except ProctreeError:
                 self._monitor.reload_successful = False
                 raise
-            self._configure(config)
+            self._tracker.configure(config.targets)
+            self._take_over(config)
         log.info("config reloaded: %d targets", len(config.targets))
 
     def targets(self) -> list[dict[str, Any]]:
@@ -132,13 +133,14 @@ class Service:
             config.histograms.scale, config.self_cost, _build_info(),
         )  # fmt: skip
         self._doorbell = Doorbell(tracing.doorbell_fd)
-        tracing.attach()
         # Threads begin after bcc's child has ended, and with few privileges; low ports need more.
         server = self._open_server(shape_of(config))
+        self._tracker.configure(config.targets)
+        tracing.attach()
         left = privileges.drop()
         server.start()
         try:
-            self._configure(config)
+            self._take_over(config)
             self._ready = True
             memory.settle()
             log.info(
@@ -161,8 +163,7 @@ class Service:
         self._exposition = Exposition(shape)
         return Server(self._options.address, Site(self, self._exposition, self._options.flags))
 
-    def _configure(self, config: Config) -> None:
-        self._tracker.configure(config.targets)
+    def _take_over(self, config: Config) -> None:
         self._tracker.sync()
         self._monitor.configure(config.targets, time.time_ns())
         self._config = config

@@ -150,7 +150,8 @@ def _child(channel: socket.socket, sizes: Sizes, fields: KernelFields, parent: i
         detail = next((line for line in said if "error:" in line), said[0] if said else "")
         text = f"{getattr(error, 'strerror', None) or error}"
         name = getattr(error, "filename", None)
-        channel.send(json.dumps({"error": f"{name or 'bcc'}: {text} {detail}".strip()}).encode())
+        what = f"{name or 'bcc'}: {text} {detail}".strip()
+        channel.send(json.dumps({"error": what[:2000]}).encode())
     else:
         names = {"maps": list(loaded.maps), "programs": list(loaded.programs)}
         descriptors = [*loaded.maps.values(), *loaded.programs.values()]

@@ -20,6 +20,7 @@ MAX_SHARDS = 8
 MAX_EDGES = 32768
 MAX_WAITING = 32768
 MAX_CHILDREN = 512  # of one process that dies while a sync goes on
+MAX_DYING = 8  # ancestors that end at the same time
 MAX_CLIMB = 1024  # edges from a newborn to an ancestor that is known
 MAX_CGROUPS = 4096
 MAX_CGROUP_STEPS = 256  # hierarchies, and levels above a process in those with listed cgroups
@@ -93,6 +94,7 @@ class Sizes:
             "MAX_WAITING": MAX_WAITING,
             "MAX_CHILDREN": MAX_CHILDREN,
             "MAX_CLIMB": MAX_CLIMB,
+            "MAX_DYING": MAX_DYING,
             "MAX_CGROUPS": MAX_CGROUPS,
             "MAX_CGROUP_STEPS": MAX_CGROUP_STEPS,
             "CALLS_PER_SLOT": CALLS_PER_SLOT,

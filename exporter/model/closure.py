@@ -21,7 +21,8 @@ class Root:
     ranks_last: bool = False  # as `all` and PID 1 do: after cgroups
 
 
-def _as_root(inherited: Membership, root: Root) -> Membership:
+def as_root(inherited: Membership, root: Root) -> Membership:
+    """The membership of a listed process that would otherwise have `inherited`."""
     if root.ranks_last:
         return inherited._replace(node=root.slot)
     if root.follow_forks:
@@ -68,11 +69,11 @@ def close_over(
         for at in reversed(path):
             above = inherited(at, above)
             if at in roots:
-                above = _as_root(above, roots[at])
+                above = as_root(above, roots[at])
             found[at] = above
 
     for key in list(roots):  # one that the iterator does not show, but that has children
-        found.setdefault(key, _as_root(nothing, roots[key]))
+        found.setdefault(key, as_root(nothing, roots[key]))
     return {
         key: member
         for key, member in found.items()

@@ -25,7 +25,7 @@ from exporter.kernel.records import (
     ProcessKey,
 )
 from exporter.kernel.source import Source
-from exporter.model.closure import Root, close_over
+from exporter.model.closure import Root, as_root, close_over
 from exporter.model.target import Target
 
 log = logging.getLogger(__name__)
@@ -58,6 +58,7 @@ class Tracker:
         self._source, self._cgroups, self._proc = source, cgroups, proc
         self._own_pid, self._max_trees = own_pid, max_trees
         self._own_key: ProcessKey | None = None
+        self._before: dict[ProcessKey, Membership] = {}  # who was followed when a sync began
         self._next_slot = 1
         self._edges_lost = 0
         self._settled = -1
@@ -67,7 +68,11 @@ class Tracker:
         self.incomplete = False  # some process found no room or no storage
 
     def configure(self, targets: Iterable[Target]) -> None:
-        """Takes over a list of targets; those that stay keep their slots, and so their counters."""
+        """Takes over a list of targets; those that stay keep their slots, and so their counters.
+
+        The kernel learns the roots, before all else, and before the hooks are attached: what is
+        born below them from then on finds them, however fast a tree lives. `sync` does the rest.
+        """
         old, self.trees = self.trees, {}
         for target in targets:
             before = old.pop(target.name, None)
@@ -78,6 +83,13 @@ class Tracker:
                     self.retired.append(before)
                 self.trees[target.name] = Tree(target, self._open_slot())
         self.retired += old.values()
+        self._begin()
+        self._resolve_roots(self._source.list_processes())
+        for key, root in self._roots().items():
+            now = self._source.member(key)
+            wanted = as_root(now, root).decided()
+            if root.follow_forks and wanted != now:
+                self._source.set_member(key, wanted)
 
     def slots_left(self) -> int:
         return self._max_trees + 1 - self._next_slot
@@ -94,18 +106,21 @@ class Tracker:
             if self._sync():
                 return
             log.warning("the process tree changes faster than it can be listed: trying again")
+            self._begin()
         self._source.count_incomplete(1)
+
+    def _begin(self) -> None:
+        """From now on every edge is kept, and no thread trusts what it has cached."""
+        self._source.announce_change()
+        self._settled = -1
+        self._source.keep_edges(True)
+        self._before = self._source.members()
 
     def _sync(self) -> bool:
         """Once. False if the tree went on changing through all rounds."""
         source = self._source
-        source.announce_change()
-        self._settled = -1
-        source.keep_edges(True)
-        before = source.members()
         self._list_cgroups()
-        self._resolve_roots(source.list_processes())
-        complete = any(not self._close(before) and self._carry() for _ in range(_MAX_ROUNDS))
+        complete = any(not self._close() and self._carry() for _ in range(_MAX_ROUNDS))
         self._sweep()
         source.keep_edges(False)
         lost, self._edges_lost = source.edges_lost() - self._edges_lost, source.edges_lost()
@@ -123,14 +138,14 @@ class Tracker:
             self._lost_before = lost
             self._carry()
 
-    def _close(self, before: dict[ProcessKey, Membership]) -> bool:
+    def _close(self) -> bool:
         """One round of closing over parents. True if the kernel learned something new."""
         source = self._source
         processes = source.list_processes()
         active = {t.slot for t in self.trees.values() if t.target.follow_forks} | {SLOT_EXCLUDED}
         node = next((t.slot for t in self.trees.values() if t.target.kind == "all"), 0)
         closed = close_over(
-            processes, source.edges(), self._roots(), node, before, active.__contains__
+            processes, source.edges(), self._roots(), node, self._before, active.__contains__
         )
         known = {process.key: process.member for process in processes}
         wrote = False
