@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from tests.caller import Caller, caller, children, until
-from tests.harness import COMMAND, ROOT, Exporter, exporter, wait_ready
+from tests.harness import COMMAND, ROOT, Exporter, exporter
+from tests.kernel.trees import paused_exporter
 
 LOGFMT = re.compile(r'time=\S+ level=(?P<level>\w+) source=\w+ msg=(?P<msg>"(?:[^"\\]|\\.)*"|\S+)')
 
@@ -38,41 +39,16 @@ def only_information(log: str) -> bool:
     return all(match and match["level"] == "info" for match in found)
 
 
-def fake_procfs(folder: Path, pid: int) -> Path:
-    """A /proc in which the status of `pid` is a FIFO: its reader waits until somebody writes."""
-    (folder / "self").symlink_to("/proc/self")
-    (folder / str(pid)).mkdir()
-    fifo = folder / str(pid) / "status"
-    os.mkfifo(fifo)
-    return fifo
-
-
-def open_when_read(fifo: Path, running: Exporter) -> int:
-    """A descriptor to write to the FIFO, once somebody reads it."""
-
-    def attempt() -> int | None:
-        assert running.process.poll() is None, running.log
-        try:
-            return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
-        except OSError:
-            return None
-
-    return until(attempt, "the exporter looks at its targets") or 0
-
-
 def test_ready_says_503_until_the_first_sync_is_done(tmp_path: Path) -> None:
     """While the sync is held up, /-/ready and /metrics say 503; afterwards 200."""
     with caller() as it:
-        fifo = fake_procfs(tmp_path, it.pid)
         config = f"[{{name: it, pid: {it.pid}}}]"
-        with exporter(config, f"--path.procfs={tmp_path}", ready=False) as running:
-            writer = open_when_read(fifo, running)
+        with paused_exporter(config, "attached", tmp_path) as (running, resume):
             assert until(lambda: status(running, "/-/healthy"), "it answers") == 200
             assert status(running, "/-/ready") == 503
             assert status(running, "/metrics") == 503
-            os.write(writer, Path(f"/proc/{it.pid}/status").read_bytes())
-            os.close(writer)
-            wait_ready(running)
+            resume()
+            assert status(running, "/-/ready") == 200
             it.call(10_007)
             assert running.scrape().calls("it", "getppid") == 10_007
 
