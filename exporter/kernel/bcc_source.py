@@ -15,7 +15,7 @@ import platform
 import signal
 import socket
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.errors import KernelError
@@ -45,7 +45,6 @@ class Loaded:
 
     maps: dict[str, int]
     programs: dict[str, int]
-    hot_programs: frozenset[str] = field(default=frozenset(RAW_TRACEPOINTS))
 
 
 def source_folder() -> Path:

@@ -59,10 +59,6 @@ class Tracing:
     def doorbell_fd(self) -> int:
         return self._loaded.maps["doorbell"]
 
-    @property
-    def has_run_statistics(self) -> bool:
-        return self._statistics is not None
-
     @staticmethod
     def _enable_statistics() -> int:
         try:
