@@ -7,7 +7,7 @@ CONFIG := config/default.yaml
 
 # bcc comes from Debian, for Debian's own Python; nothing else of what runs does.
 RUN_PACKAGES := python3-bpfcc python3-venv
-TEST_PACKAGES := gcc libc6-dev git make strace
+TEST_PACKAGES := gcc libc6-dev git make openssl strace
 BENCH_PACKAGES := bpftrace gcc libbpf-tools libc6-dev strace
 
 # Installs those of the Debian packages $(1) that are missing.
@@ -58,8 +58,22 @@ format: setup ## put the code into shape
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/ruff check --fix .
 
-tools: ## build what tests need from Go modules (nothing does so far)
-	@true
+tools: .tools/bin/etcd .tools/bin/kube-apiserver ## build what tests need from Go modules: a Kubernetes API server
+
+# Unpacked, not installed, like Prometheus.
+.tools/bin/etcd:
+	@mkdir -p .tools/etcd .tools/bin
+	@apt-get -qq update && cd .tools/etcd && apt-get -qq download etcd-server && dpkg-deb -x etcd-server_*.deb .
+	@cp .tools/etcd/usr/bin/etcd .tools/bin/ && rm -r .tools/etcd
+
+# Some minutes the first time, and 2 GiB of Go's caches; without a version it would call itself 0.0.0.
+.tools/bin/kube-apiserver: scripts/kube-apiserver/go.mod
+	@mkdir -p .tools/bin
+	@cd scripts/kube-apiserver && version=$$(go list -m -f '{{.Version}}' k8s.io/kubernetes) && \
+		CGO_ENABLED=0 go build -trimpath \
+		-ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$version" \
+		-o $(CURDIR)/$@ k8s.io/kubernetes/cmd/kube-apiserver
+	@touch $@
 
 bench: setup ## measure: price of a call, memory, scrapes, against the floor and other tools
 	$(call install,$(BENCH_PACKAGES))

@@ -32,24 +32,11 @@ static __always_inline void report(void *sequence, u32 result)
 /* Makes the truth of a process true: in which listed cgroup is it now? */
 static __always_inline void sync_process(void *task, struct process_key *key, void *sequence)
 {
-	struct membership *m = traced_tgids.lookup(key);
 	u32 slot = cgroup_slot(task, NULL);
+	struct texts *t = texts_at(AT_ITERATOR);
 
-	if (!m) {
-		struct membership found = { .cgroup = slot, .slot = slot };
-		if (!slot || !process_alive(task))
-			return;
-		if (!traced_tgids.update(key, &found))
-			report(sequence, SYNC_CHANGED);
-		else
-			waiting.update(key, &found);
-		return;
-	}
-	if (m->cgroup == slot && m->slot == decide(m))
-		return;
-	m->cgroup = slot;
-	m->slot = decide(m);
-	report(sequence, SYNC_CHANGED);
+	if (t && process_alive(task) && place(task, key, slot, t) == PLACED)
+		report(sequence, SYNC_CHANGED);
 }
 
 /* Carries the truth into the storage of every thread. Writes what changed: a pass that writes

@@ -55,38 +55,45 @@ static __always_inline void new_thread(void *parent, void *child, struct members
 
 static __always_inline void new_process(void *parent, void *child, struct process_key *key, struct membership *m)
 {
-	struct membership from = {};
+	struct texts *t = texts_at(AT_FORK);
+	if (!t)
+		return;
+	struct membership *born = &t->member;
 
 	if (m) {
-		from = *m;
+		*born = *m;
 	} else {
 		struct task_state *creator = tasks.task_storage_get(parent, 0, 0);
 		if (creator && creator->flags & LOST)
-			from = creator->wanted;
+			*born = creator->wanted;
+		else
+			*born = (struct membership){};
 	}
-	struct slot_state *creators = slots.lookup(&from.slot);
-	if (from.slot && creators)
+	u32 creators_slot = born->slot;
+	struct slot_state *creators = slots.lookup(&creators_slot);
+	if (creators_slot && creators)
 		__sync_fetch_and_add(&creators->forks, 1);
 
-	struct membership born = { .tree = from.tree, .cgroup = from.cgroup, .node = from.node };
+	born->own = born->alone = 0;
 	/* CLONE_INTO_CGROUP, or a thread that was moved by itself: not where the parent's process is */
 	void *leader = read_pointer(parent, OFF_task_struct_group_leader);
 	if (read64(child, OFF_task_struct_cgroups) != read64(leader, OFF_task_struct_cgroups))
-		born.cgroup = cgroup_slot(child, NULL);
-	born.slot = decide(&born);
-	if (!born.tree && !born.cgroup && !born.node)
+		born->cgroup = cgroup_slot(child, NULL);
+	settle(child, born, t, false);
+	if (!born->tree && !born->cgroup && !born->match && !born->node && !born->excluded)
 		return;
 
-	if (!traced_tgids.update(key, &born)) {
-		if (born.slot && !follow(child, born.slot, NEWBORN, NULL))
+	u32 slot = born->slot;
+	if (!traced_tgids.update(key, born)) {
+		if (slot && !follow(child, slot, NEWBORN, NULL))
 			changed();
 		return;
 	}
-	if (born.slot) {
-		struct slot_state *state = slots.lookup(&born.slot);
+	if (slot) {
+		struct slot_state *state = slots.lookup(&slot);
 		if (state)
 			__sync_fetch_and_add(&state->lost_processes, 1);
-		if (!follow(child, 0, NEWBORN | LOST, &born))
+		if (!follow(child, 0, NEWBORN | LOST, born))
 			lose(LOST_PROCESS_LIMIT);
 	}
 }
@@ -112,19 +119,6 @@ int on_fork(u64 *ctx)
 	return 0;
 }
 
-/* (task, old_pid, bprm) */
-int on_exec(u64 *ctx)
-{
-	struct process_key key = process_of((void *)ctx[ARG_on_exec_task_0]);
-	struct membership *m = traced_tgids.lookup(&key);
-
-	u32 slot = m ? m->slot : 0;
-	struct slot_state *state = slots.lookup(&slot);
-
-	if (slot && state)
-		__sync_fetch_and_add(&state->execs, 1);
-	return 0;
-}
 
 /* A parent that dies takes the link to its children with it: keep them, and its own. */
 static void keep_edges_of_dying(void *task, const struct process_key *key)
@@ -199,18 +193,8 @@ int on_cgroup_attach(u64 *ctx)
 	/* Read, not loaded: as a plain number, which the compiler may select by bit masks. */
 	void *destination = read_pointer(ctx, ARG_on_cgroup_attach_cgroup_0 * sizeof(u64));
 	u32 slot = cgroup_slot(task, destination);
-	struct membership *m = traced_tgids.lookup(&key);
-	if (m) {
-		if (m->cgroup == slot)
-			return 0;
-		m->cgroup = slot;
-		m->slot = decide(m);
+	struct texts *t = texts_at(AT_ATTACH);
+	if (t && place(task, &key, slot, t))
 		changed();
-	} else if (slot) {
-		struct membership moved = { .cgroup = slot, .slot = slot };
-		if (traced_tgids.update(&key, &moved) && waiting.update(&key, &moved))
-			lose(LOST_PROCESS_LIMIT);
-		changed();
-	}
 	return 0;
 }

@@ -11,7 +11,22 @@ BPF_TASK_STORAGE(tasks, struct task_state);
 BPF_TABLE("hash", struct process_key, struct membership, traced_tgids, MAX_PROCESSES);
 BPF_F_TABLE("hash", struct cgroup_key, u32, traced_cgroups, MAX_CGROUPS, BPF_F_NO_PREALLOC);
 BPF_F_TABLE("array", int, struct control, control, 1, BPF_F_MMAPABLE);
-BPF_ARRAY(slots, struct slot_state, MAX_SLOTS);
+
+/* Slots are never used again, so that nothing cached can be taken for another. */
+BPF_TABLE("hash", u32, struct slot_state, slots, MAX_SLOTS);
+BPF_TABLE("hash", u32, struct tree, trees, MAX_SLOTS);
+BPF_QUEUE(spare_slots, u32, MAX_SLOTS);
+BPF_F_TABLE("hash", struct group_key, u32, groups, MAX_SLOTS, BPF_F_NO_PREALLOC);
+
+/* Who is followed by name. */
+BPF_ARRAY(rules, struct rules, 2);
+struct automata {
+	char rows[MAX_STATES * sizeof(struct row)]; /* as bytes: clang takes a minute for so many structs */
+};
+BPF_F_TABLE("array", int, struct automata, states, 1, BPF_F_MMAPABLE);
+BPF_F_TABLE("hash", struct user_key, u64, users, MAX_USERS, BPF_F_NO_PREALLOC);
+/* Hash of the path -> slot: on v1 and hybrid machines a container has a cgroup in each hierarchy. */
+BPF_F_TABLE("hash", u64, u32, named_cgroups, MAX_SLOTS, BPF_F_NO_PREALLOC);
 BPF_ARRAY(lost_calls, u64, LOST_REASONS);
 
 /* While a sync goes on: child -> parent, as it was. */
@@ -36,8 +51,8 @@ BPF_QUEUE(free_ids, u32, MAX_AGGREGATES);
 BPF_ARRAY(known_calls, u64, KNOWN_WORDS);
 BPF_TABLE("hash", struct error_key, u64, call_errors, MAX_ERRORS);
 
-/* Wakes user space when membership changed: what it says is only that it rang. */
-BPF_RINGBUF_OUTPUT(doorbell, 1);
+/* Wakes user space when something changed, and says what came or went. */
+BPF_RINGBUF_OUTPUT(doorbell, DOORBELL_PAGES);
 
 static __always_inline struct control *the_control(void)
 {

@@ -5,16 +5,104 @@
  * (control.settled), each thread asks the truth at each event. So no thread keeps an old decision
  * for even one call, and the settled state costs one comparison. */
 
+static __always_inline bool takes(u32 slot, u64 excluded)
+{
+	if (!slot || !excluded || slot == SLOT_EXCLUDED)
+		return slot;
+	struct tree *tree = trees.lookup(&slot);
+	return !tree || !(tree->excluded_by & excluded);
+}
+
+static __always_inline u32 order_of(u32 slot)
+{
+	struct tree *tree = trees.lookup(&slot);
+	return tree ? tree->order : MAX_RULES;
+}
+
+/* The tree of a process. */
 static __always_inline u32 decide(const struct membership *m)
 {
-	u32 slot = m->own ? m->own : m->tree ? m->tree : m->cgroup ? m->cgroup : m->node;
+	u64 excluded = m->excluded;
+	u32 slot = 0;
+
+	if (takes(m->own, excluded))
+		slot = m->own;
+	else if (takes(m->tree, excluded))
+		slot = m->tree;
+	else if (takes(m->cgroup, excluded))
+		slot = m->cgroup;
+	else {
+		u32 match = takes(m->match, excluded) ? m->match : 0;
+		u32 alone = takes(m->alone, excluded) ? m->alone : 0;
+		slot = match && alone ? (order_of(match) < order_of(alone) ? match : alone) : match + alone;
+		if (!slot && takes(m->node, excluded))
+			slot = m->node;
+	}
 	return slot == SLOT_EXCLUDED ? 0 : slot;
+}
+
+/* Where a tree's process is counted: by its program, if the tree is split. */
+static __always_inline u32 slot_of(const void *task, u32 tree_slot, struct texts *t)
+{
+	struct tree *tree = trees.lookup(&tree_slot);
+	if (!tree_slot || !tree || !tree->group_by || !t)
+		return tree_slot;
+
+	struct event *event = &t->event;
+	if (tree->group_by == GROUP_BY_EXE) {
+		read_exe(task, t);
+		u32 at = t->exe_at, length = t->exe_length;
+		if (at > PATH_BYTES || length > TEXT_BYTES)
+			return tree_slot;
+		bpf_probe_read_kernel(event->text, length, t->exe + at);
+		event->length = length;
+	} else {
+		read_comm(task, t);
+		__builtin_memcpy(event->text, t->comm, COMM_BYTES);
+		event->length = t->comm_length;
+	}
+	struct group_key key = { .slot = tree_slot, .hash = hash_of(event->text, &event->length) };
+	u32 *known = groups.lookup(&key);
+	if (known)
+		return *known;
+
+	struct slot_state *state = slots.lookup(&tree_slot);
+	struct control *c = the_control();
+	u32 slot = 0;
+	if (!state || state->groups >= MAX_GROUPS || spare_slots.pop(&slot)) {
+		if (c)
+			__sync_fetch_and_add(&c->folded_groups, 1);
+		return tree_slot;
+	}
+	if (groups.insert(&key, &slot)) { /* another CPU was first */
+		spare_slots.push(&slot, 0);
+		known = groups.lookup(&key);
+		return known ? *known : tree_slot;
+	}
+	__sync_fetch_and_add(&state->groups, 1);
+	event->kind = EVENT_GROUP;
+	event->slot = slot;
+	event->tree = tree_slot;
+	ring(event);
+	return slot;
+}
+
+/* Decides anew. True if that changed where calls are counted. */
+static __always_inline bool settle(const void *task, struct membership *m, struct texts *t, bool program_changed)
+{
+	u32 tree_slot = decide(m), before = m->slot;
+
+	if (tree_slot == m->tree_slot && !program_changed)
+		return false;
+	m->tree_slot = tree_slot;
+	m->slot = slot_of(task, tree_slot, t);
+	return m->slot != before;
 }
 
 static __always_inline void changed(void)
 {
 	struct control *c = the_control();
-	u8 rung = 1;
+	u32 rung = EVENT_CHANGED;
 
 	if (!c)
 		return;
@@ -22,14 +110,20 @@ static __always_inline void changed(void)
 	doorbell.ringbuf_output(&rung, sizeof(rung), 0); /* full: it is ringing already */
 }
 
-/* Storage for a task that belongs to a tree. NULL: refused. */
+/* Storage for a task that belongs to a tree. NULL: refused. Made empty and filled then, which costs
+ * no stack: whoever sees it between finds slot 0, and asks the truth while a change goes on. */
 static __always_inline struct task_state *follow(void *task, u32 slot, u32 flags, const struct membership *wanted)
 {
-	struct task_state fresh = { .slot = slot, .flags = flags, .since_ns = bpf_ktime_get_ns() };
+	struct task_state *state = tasks.task_storage_get(task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
+	if (!state)
+		return NULL;
 	if (wanted)
-		fresh.wanted = *wanted;
-	return tasks.task_storage_get(task, &fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		state->wanted = *wanted;
+	state->since_ns = bpf_ktime_get_ns();
+	state->flags = flags;
+	state->slot = slot;
+	return state;
 }
 
 /* The state of a task whose cached decision may be out of date. */
@@ -128,4 +222,36 @@ static u32 cgroup_slot(const void *task, void *moved)
 	}
 	lose(LOST_INCOMPLETE_TREE);
 	return best;
+}
+
+enum placed { AS_IT_WAS, PLACED, FOUND_NO_ROOM };
+
+/* A process is in this listed cgroup now. The truth is looked up twice: before what takes the verifier
+ * long, and again to write it. */
+static __always_inline enum placed place(const void *task, struct process_key *key, u32 cgroup, struct texts *t)
+{
+	struct membership *m = traced_tgids.lookup(key), *now = &t->member;
+
+	if (m)
+		*now = *m;
+	else if (cgroup)
+		*now = (struct membership){};
+	else
+		return AS_IT_WAS;
+	bool moved = now->cgroup != cgroup;
+	now->cgroup = cgroup;
+	moved |= settle(task, now, t, false);
+	if (!moved)
+		return AS_IT_WAS;
+	m = traced_tgids.lookup(key);
+	if (m) {
+		m->cgroup = cgroup;
+		m->tree_slot = now->tree_slot;
+		m->slot = now->slot;
+	} else if (traced_tgids.update(key, now)) {
+		if (waiting.update(key, now))
+			lose(LOST_PROCESS_LIMIT);
+		return FOUND_NO_ROOM;
+	}
+	return PLACED;
 }

@@ -10,13 +10,19 @@ struct process_key {
 	u64 start_ns; /* task_struct.start_boottime of the group leader */
 };
 
-/* Why a process is followed. Each field is a slot or 0; the first that is set decides. */
+/* Why a process is followed. The first six are slots or 0, in this order: the first that is set,
+ * and whose target does not exclude the process, decides. `match` and `alone` rank alike: of these
+ * the one whose rule is earlier in the list. */
 struct membership {
 	u32 own;    /* a listed root without follow_forks: not inherited */
 	u32 tree;   /* the nearest listed root PID at or above it: inherited */
 	u32 cgroup; /* the deepest listed cgroup that holds it */
+	u32 match;  /* the first `match` that held for it or an ancestor: inherited */
+	u32 alone;  /* a `match` without follow_forks that holds for its program: until the next exec */
 	u32 node;   /* `all`, and PID 1, which ranks with it: inherited */
-	u32 slot;   /* the outcome; 0: not followed */
+	u32 tree_slot; /* the outcome: its tree; 0: not followed */
+	u32 slot;      /* where its calls are counted: its tree, or what `group_by` splits off */
+	u64 excluded;  /* a bit for each `exclude` that held for it or an ancestor: inherited */
 };
 
 /* In the place of a slot: this process and its descendants are the exporter's own. */
@@ -48,7 +54,16 @@ struct task_state {
 #define UNSEEN 2u  /* followed since it runs, no event seen: it may be in a call */
 #define LOST 4u    /* belongs to a tree, but traced_tgids was full */
 
-/* One tree. */
+/* What is known of a tree beforehand. Written by user space. */
+struct tree {
+	u64 excluded_by; /* bits of membership.excluded: who has one of them is not in it */
+	u32 order;       /* of a `match`: its place in the list */
+	u32 group_by;    /* enum group_by */
+};
+
+enum group_by { GROUP_BY_NOTHING, GROUP_BY_COMM, GROUP_BY_EXE };
+
+/* One tree, or one program of a tree with `group_by`. */
 struct slot_state {
 	u64 forks;
 	u64 execs;
@@ -59,7 +74,7 @@ struct slot_state {
 	u32 other_id;       /* aggregate of what has no room of its own; set by user space */
 	u32 calls;          /* aggregates in use, against CALLS_PER_SLOT */
 	u32 errors;         /* entries of call_errors in use, against ERRORS_PER_SLOT */
-	u32 reserved;
+	u32 groups;         /* programs with a slot of their own, against MAX_GROUPS */
 };
 
 struct call_key {
@@ -78,14 +93,71 @@ struct cgroup_key {
 	u64 id;
 };
 
-/* One element, mapped by user space. The kernel writes `changes` and `edges_lost`, user space the
- * rest. */
+/* A program of a tree, by the hash of its name. */
+struct group_key {
+	u32 slot;
+	u32 reserved;
+	u64 hash;
+};
+
+/* The words of `match` and `exclude`, and the patterns of cgroups, as automata: one row for each
+ * state, made by exporter/kernel/rules.py. State 0 is dead. */
+struct row {
+	u64 passes; /* bits that hold once this state is reached */
+	u16 next[256];
+};
+/* In no UTF-8 text: a text is taken to end here. */
+#define TEXT_END ((char)0xff)
+
+/* Rules are bits. Two generations: user space writes one and then switches to it. */
+#define MAX_RULES 64
+enum field { FIELD_COMM, FIELD_EXE, FIELD_CMDLINE, FIELD_USER, FIELDS };
+struct rules {
+	u64 unasked[FIELDS]; /* rules of processes that say nothing about this field */
+	u64 any;             /* rules of processes that there are */
+	u64 alone;           /* of these: `match` with follow_forks: false */
+	u64 excluded[MAX_RULES]; /* `exclude`: bits of membership.excluded; 0: it is a `match` */
+	u32 slot[MAX_RULES];     /* of a `match` */
+	u32 start[FIELDS];       /* first states: comm, exe, cmdline; 0: none */
+	u32 cgroup_start;        /* the patterns of cgroups */
+	u32 container_start;     /* what paths of containers look like */
+	u32 cgroup_slot[MAX_RULES];      /* one for all that match; 0: each has its own */
+	u32 cgroup_other[MAX_RULES];     /* for those that find no slot */
+	u32 cgroup_hierarchy[MAX_RULES]; /* its number + 1; 0: any */
+};
+
+struct user_key {
+	u32 generation;
+	u32 uid;
+};
+
+/* What the doorbell says. Hints: what does not fit is found by a scan. */
+enum event_kind {
+	EVENT_CHANGED,
+	EVENT_CGROUP, /* text: its path */
+	EVENT_CGROUP_GONE,
+	EVENT_GROUP, /* text: the program; tree: the slot it was split off */
+};
+#define TEXT_BYTES 1024
+struct event {
+	u32 kind;
+	u32 slot;
+	struct cgroup_key cgroup;
+	u32 tree;
+	u32 length; /* of text */
+	char text[TEXT_BYTES];
+};
+
+/* One element, mapped by user space. */
 struct control {
 	u64 changes;     /* of membership, so far */
 	u64 settled;     /* of these, carried into the storage of every thread; ~0: none for sure */
 	u64 hierarchies; /* bit (id & 63) of each cgroup hierarchy with a listed cgroup */
 	u64 syncing;     /* keep every edge (child, parent) */
 	u64 edges_lost;  /* that found no room: somebody may be missing from a tree */
+	u64 generation;  /* of the rules: 0 or 1; user space writes it */
+	u64 events_lost; /* that found the doorbell full */
+	u64 folded_groups; /* starts of programs that found no slot of their own */
 };
 
 enum lost_reason {

@@ -11,6 +11,7 @@ from pathlib import Path
 from exporter import __version__, logs
 from exporter.errors import ConfigError, KernelError, ProctreeError, UsageError
 
+_MOST_TREES = 4096  # of an estimate
 GOOD, FAILED, BAD_USAGE, FORBIDDEN = range(4)
 
 
@@ -51,6 +52,11 @@ def _parser() -> argparse.ArgumentParser:
         "check", help="validate a config without touching the kernel", allow_abbrev=False
     )
     _add_config(check)
+    check.add_argument(
+        "--estimate-series", dest="estimate_trees", type=_trees, nargs="?", const=0,
+        metavar="TREES",
+        help="say what so many trees would cost of limits.series (default limits.trees)",
+    )  # fmt: skip
     _add_paths(check)
 
     doctor = commands.add_parser(
@@ -59,6 +65,15 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--json", action="store_true", help="as JSON")
     _add_paths(doctor)
     return parser
+
+
+def _trees(text: str) -> int:
+    """A number of trees, as argparse reads it; no more than a node may have."""
+    trees = int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0
+    if not 0 < trees <= _MOST_TREES:
+        expected = f"expected a number of trees from 1 to {_MOST_TREES}, found {text!r}"
+        raise argparse.ArgumentTypeError(expected)
+    return trees
 
 
 def _add_config(parser: argparse.ArgumentParser) -> None:
@@ -92,9 +107,10 @@ def _add_logging(parser: argparse.ArgumentParser) -> None:
 
 
 def _serve(args: argparse.Namespace) -> int:
+    from exporter.model.tracker import Paths
     from exporter.publish.flags import Flags
     from exporter.publish.listen import parse_address
-    from exporter.service import Options, Paths, Service
+    from exporter.service import Options, Service
 
     logs.configure(args.log_level, args.log_format)
     paths = Paths(args.procfs, args.sysfs, args.cgroupfs, args.rootfs)
@@ -107,7 +123,7 @@ def _serve(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> int:
     from exporter.check import report
 
-    print(report(args.config_file, args.cgroupfs, args.sysfs))
+    print(report(args.config_file, args.cgroupfs, args.sysfs, args.estimate_trees))
     return GOOD
 
 

@@ -23,9 +23,16 @@ from exporter.kernel import fields, memory, privileges, procfs, sizes
 from exporter.kernel.cgroupfs import Cgroups
 from exporter.kernel.doorbell import Doorbell
 from exporter.kernel.tracing import Tracing
+from exporter.metadata.kubernetes import Settings
+from exporter.metadata.sources import Sources
+from exporter.model.accounts import Accounts
+from exporter.model.admission import Costs
+from exporter.model.describe import describe_targets
+from exporter.model.labeller import Labeller
+from exporter.model.labels import DEFAULT_LABEL
 from exporter.model.monitor import Monitor
 from exporter.model.snapshot import Snapshot
-from exporter.model.tracker import Tracker
+from exporter.model.tracker import Paths, Tracker
 from exporter.publish.flags import Flags
 from exporter.publish.listen import Address
 from exporter.publish.shape import Shape
@@ -37,16 +44,6 @@ log = logging.getLogger(__name__)
 
 _TEND_EVERY_S = 1.0
 _TEND_AT_MOST_S = 0.02
-
-
-@dataclass(frozen=True, slots=True)
-class Paths:
-    """--path.*: where the node's file systems are, for use in a container."""
-
-    procfs: Path = Path("/proc")
-    sysfs: Path = Path("/sys")
-    cgroupfs: Path = Path("/sys/fs/cgroup")
-    rootfs: Path = Path("/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +83,17 @@ class Service:
         with self._lock:
             try:
                 config = load(self._options.config_file, str(self._options.paths.cgroupfs))
-                costs_of(config)
                 self._refuse_what_cannot_change(config)
             except ProctreeError:
                 self._monitor.reload_successful = False
                 raise
-            self._tracker.configure(config.targets)
+            self._tracker.configure(config.targets, config.exclude)
             self._take_over(config)
         log.info("config reloaded: %d targets", len(config.targets))
 
     def targets(self) -> list[dict[str, Any]]:
         with self._lock:
-            return self._monitor.describe_targets()
+            return describe_targets(self._monitor.snapshot(), self._tracker)
 
     # The job
 
@@ -120,25 +116,19 @@ class Service:
             )
         size = sizes.plan(
             config.limits.trees, config.limits.processes, config.histograms.scale,
-            sizes.possible_cpus(paths.sysfs),
+            sizes.possible_cpus(paths.sysfs), config.limits.comms,
         )  # fmt: skip
         kernel_fields = fields.read(paths.sysfs / "kernel/btf/vmlinux", platform.machine())
         tracing = Tracing(size, kernel_fields, config.self_cost)
-        self._tracker = Tracker(
-            tracing, Cgroups(paths.cgroupfs, paths.procfs), paths.procfs, os.getpid(),
-            config.limits.trees,
-        )  # fmt: skip
-        self._monitor = Monitor(
-            tracing, self._tracker, config.limits.series, costs,
-            config.histograms.scale, config.self_cost, _build_info(),
-        )  # fmt: skip
+        self._open_model(tracing, config, costs)
         self._doorbell = Doorbell(tracing.doorbell_fd)
         # Threads begin after bcc's child has ended, and with few privileges; low ports need more.
         server = self._open_server(shape_of(config))
-        self._tracker.configure(config.targets)
+        self._tracker.configure(config.targets, config.exclude)
         tracing.attach()
         left = privileges.drop()
         server.start()
+        self._sources.start()
         try:
             self._take_over(config)
             self._ready = True
@@ -151,7 +141,33 @@ class Service:
             self._tend()
         finally:
             server.stop()
+            self._sources.stop()
             tracing.close()
+
+    def _open_model(self, tracing: Tracing, config: Config, costs: Costs) -> None:
+        """What the trees are, how they are called, and what is exposed of them."""
+        paths = self._options.paths
+        api = config.kubernetes
+        self._sources = Sources(
+            paths.rootfs,
+            Settings(api.server, api.token_file, api.ca_file, api.node)
+            if _asks_for_pods(config)
+            else None,
+        )
+        labeller = Labeller(config.labels, config.metadata_timeout_ns, self._sources)
+        self._tracker = Tracker(
+            tracing, Cgroups(paths.cgroupfs, paths.procfs), paths, os.getpid(), labeller,
+            self._sources,
+        )  # fmt: skip
+        self._accounts = Accounts(
+            config.limits.series, costs, scale=config.histograms.scale,
+            keep_gone_ns=config.keep_gone_ns, tree_labels=config.labels,
+            pod_labels=config.pod_labels,
+        )  # fmt: skip
+        self._monitor = Monitor(
+            tracing, self._tracker, self._accounts, labeller, config.histograms.scale,
+            config.self_cost, _build_info(), self._sources if self._sources.asks_api else None,
+        )  # fmt: skip
 
     def _open_server(self, shape: Shape) -> Server:
         """Imports HTTP and the client library only now: at the peak of memory, while bcc's child
@@ -165,7 +181,8 @@ class Service:
 
     def _take_over(self, config: Config) -> None:
         self._tracker.sync()
-        self._monitor.configure(config.targets, time.time_ns())
+        self._accounts.keep_gone_ns = config.keep_gone_ns
+        self._monitor.configure(config.targets, costs_of(config), time.time_ns())
         self._config = config
         self._exposition.shape = shape_of(config)
         self._watched = _identity(self._options.config_file)
@@ -185,7 +202,8 @@ class Service:
 
     def _tend_once(self) -> None:
         with self._lock:
-            self._tracker.tend()
+            self._tracker.tend(self._doorbell.take() if self._doorbell else ())
+            self._monitor.tend()
             scraped, self._scraped = self._scraped, False
         if scraped:
             memory.trim()
@@ -204,6 +222,11 @@ class Service:
             ("limits.processes", self._config.limits.processes, config.limits.processes),
             ("limits.series", self._config.limits.series, config.limits.series),
             ("self_cost", self._config.self_cost, config.self_cost),
+            ("limits.comms", self._config.limits.comms, config.limits.comms),
+            ("labels", self._config.labels, config.labels),
+            ("pod_labels", self._config.pod_labels, config.pod_labels),
+            ("metadata_timeout", self._config.metadata_timeout_ns, config.metadata_timeout_ns),
+            ("kubernetes", self._config.kubernetes, config.kubernetes),
             ("histograms.by", self._config.histograms.by, config.histograms.by),
             ("histograms.classic", self._config.histograms.classic, config.histograms.classic),
         ):
@@ -212,19 +235,16 @@ class Service:
                     f"{config.file}: {key} is fixed at start (now {old}, found {new}):"
                     " restart the exporter to change it"
                 )
-        if not self._monitor.room_for(config.targets):
+        if not self._monitor.room_for(config.targets, costs_of(config)):
             raise ServiceError(
                 f"{config.file}: limits.series leaves no room for the new targets: what is exposed"
                 " already is never taken back; restart the exporter, or raise limits.series"
             )
-        fresh = {target.identity for target in config.targets} - {
-            target.identity for target in self._config.targets
-        }
-        if len(fresh) > self._tracker.slots_left():
+        if not self._tracker.room_for(config.targets):
             raise ServiceError(
-                f"{config.file}: {len(fresh)} new targets, but of limits.trees"
-                f" {self._tracker.slots_left()} are left: a slot is never used again; restart the"
-                " exporter, or raise limits.trees"
+                f"{config.file}: limits.trees leaves no room for the new targets beside what is"
+                " followed now: take some off the list first, or restart the exporter with a higher"
+                " limit"
             )
 
     def _on_stop(self, number: int, frame: FrameType | None) -> None:
@@ -236,6 +256,12 @@ class Service:
         self._reload_due.set()
         if self._doorbell:
             self._doorbell.wake()
+
+
+def _asks_for_pods(config: Config) -> bool:
+    """Whether anything in the config needs what only the API knows."""
+    named = set(config.labels or ()) - {DEFAULT_LABEL}
+    return bool(named or config.pod_labels or any(t.kubernetes for t in config.targets))
 
 
 def _guard(what: str, work: Callable[[], None]) -> None:

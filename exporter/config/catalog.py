@@ -10,17 +10,55 @@ from dataclasses import dataclass
 
 from exporter.config.buckets import BoundList
 from exporter.config.cgroup_path import CgroupPath
-from exporter.config.kinds import Always, Choice, Flag, Kind, Name, Section, TargetList, Whole
+from exporter.config.duration import Duration
+from exporter.config.kinds import (
+    Always,
+    Choice,
+    Flag,
+    FlagOr,
+    Kind,
+    Name,
+    Section,
+    Sections,
+    TargetList,
+    Whole,
+)
+from exporter.config.label_names import NODE_NAME, POD_LABEL_KEY, Formed, StaticLabels
+from exporter.config.lists import Distinct, OneOf, OneOrMore
+from exporter.config.paths import FilePath, ServerUrl, UnitName
+from exporter.config.words import COMM, EXE, PatternText, PodLabels, User
+from exporter.model import target
 from exporter.model.histogram import MAX_SCALE
+from exporter.model.labels import TREE_LABELS
 
 #: PID_MAX_LIMIT, include/linux/threads.h.
 PID_MAX = 4 * 1024 * 1024
 
-#: The names of the sections: the file itself and one target; the others are keys of the file.
-TOP, TARGET = "config", "target"
+#: The names of the sections: the file itself, a target, and what stands under a key of these.
+TOP, TARGET, WORDS, CONTAINER, PODS, API = "config", "target", "match", "container", "pods", "api"
+
+#: Where a section is, for who looks for one of its keys.
+PLACES = {
+    TOP: "at the top of the file",
+    TARGET: "into a target",
+    "histograms": "under 'histograms'",
+    "limits": "under 'limits'",
+    WORDS: "under 'match' or 'exclude'",
+    CONTAINER: "under 'container'",
+    PODS: "under the 'kubernetes' of a target",
+    API: "under 'kubernetes' at the top of the file",
+}
 
 #: The keys that say what a target is; each has exactly one of them.
-TARGET_KINDS = ("pid", "cgroup", "all")
+TARGET_KINDS: tuple[target.Kind, ...] = (
+    "pid", "pidfile", "cgroup", "systemd", "container", "kubernetes", "match", "all",
+)  # fmt: skip
+
+#: Of these, those whose targets must be given a name: there is no short text to take it from.
+NAMELESS: tuple[target.Kind, ...] = ("container", "kubernetes", "match")
+
+#: Sections that say nothing without a key.
+NOT_EMPTY = (WORDS, CONTAINER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +68,7 @@ class Key:
     section: str
     name: str
     kind: Kind
-    default: bool | int | str | None
+    default: bool | int | str | None  # as it would be written
     doc: str
 
     @property
@@ -38,10 +76,29 @@ class Key:
         return self.name if self.section in (TOP, TARGET) else f"{self.section}.{self.name}"
 
 
+_GLOBS = OneOrMore(PatternText())
+_REGEXES = OneOrMore(PatternText(regex=True))
+
 # fmt: off
 KEYS = (
     Key(TOP, "targets", TargetList(), None,
         "What to follow: PIDs, cgroups, or mappings that say more."),
+    Key(TOP, "exclude", Sections(WORDS), None,
+        "Processes, with their descendants, that no target may hold: words as in `match`, or a"
+        " list of such mappings, any of which will do."),
+    Key(TOP, "labels", Distinct(Choice(TREE_LABELS)), None,
+        "Labels of series, told by the tree's cgroup and the metadata of its container; trees"
+        " with equal ones are summed. By default trees of patterns and containers carry `cgroup`."),
+    Key(TOP, "static_labels", StaticLabels(), None,
+        "Labels with fixed values for all targets; what a target says itself goes first."),
+    Key(TOP, "pod_labels", Distinct(POD_LABEL_KEY), None,
+        "Labels of pods to show on proctree_target_info, as label_app for `app`."),
+    Key(TOP, "keep_gone", Duration("24h"), "5m",
+        "How long series stay when the last tree of their label set is gone."),
+    Key(TOP, "metadata_timeout", Duration("10m"), "10s",
+        "How long series of a new container are held back for its metadata."),
+    Key(TOP, "kubernetes", Section(API), None,
+        "How to reach the Kubernetes API; by default as any pod does."),
     Key(TOP, "histograms", Section("histograms"), None,
         "What is kept of the durations, and how it goes out."),
     Key(TOP, "limits", Section("limits"), None,
@@ -49,42 +106,104 @@ KEYS = (
     Key(TOP, "self_cost", Flag(), False,
         "Publish the kernel's own statistics of our BPF programs."),
     Key(TARGET, "name", Name(), None,
-        "The label `target`; by default pid:4711, cgroup:/a/path or all."),
+        "The label `target`; by default pid:4711, cgroup:/a/path, systemd:nginx.service or all."),
     Key(TARGET, "pid", Whole(1, PID_MAX, "a PID"), None,
         "A root PID; looked up once, when the config is read."),
+    Key(TARGET, "pidfile", FilePath(), None,
+        "A file with the root PID; read again, so that a restart of the service is followed."),
     Key(TARGET, "cgroup", CgroupPath(), None,
-        "A cgroup and all below it: relative to the cgroup root, or absolute beneath it."),
+        "A cgroup and all below it: relative to the cgroup root, or absolute beneath it. With *, ?"
+        " or [ ] a pattern: each cgroup that matches is a tree of its own; ** goes over slashes."),
+    Key(TARGET, "systemd", UnitName(), None,
+        "A unit by name: a service, scope or slice."),
+    Key(TARGET, "container", Section(CONTAINER, optional=True), None,
+        "Containers by name or image, whatever runs them; each is a tree of its own."),
+    Key(TARGET, "kubernetes", Section(PODS, optional=True), None,
+        "Containers of pods on this node, {} for all; each is a tree of its own."),
+    Key(TARGET, "match", Section(WORDS, optional=True), None,
+        "Processes by program, name, command line and user, with their descendants; looked at when"
+        " a program starts. Each key that is given must hold, by one of its values."),
     Key(TARGET, "all", Always(), None,
         "Every process that no other target holds."),
+    Key(TARGET, "exclude", Sections(WORDS), None,
+        "Processes, with their descendants, that this target may not hold: words as in `match`, or"
+        " a list of such mappings, any of which will do."),
     Key(TARGET, "follow_forks", Flag(), True,
-        "With `pid`: follow its descendants, too."),
+        "With `pid`, `pidfile` and `match`: follow descendants, too."),
+    Key(TARGET, "group_by", OneOf(("comm", "exe")), None,
+        "Split the target's series by program: by its name (`comm`) or its path (`exe`)."),
+    Key(TARGET, "static_labels", StaticLabels(), None,
+        "Labels with fixed values for the target's series."),
     Key(TARGET, "buckets", BoundList(), None,
-        "Classic `le` bounds in seconds, each one of the kernel's; by default 2^-20 to 2^4 by 4."),
+        "Classic `le` bounds in seconds, each one of the kernel's; by default histograms.buckets."),
+    Key(WORDS, "exe", OneOrMore(EXE), None,
+        "Path of the program, as /proc/PID/exe names it: globs; * stops at a slash, ** does not."),
+    Key(WORDS, "exe_re", OneOrMore(PatternText(regex=True, path=True)), None,
+        "The same by regular expressions of the whole path."),
+    Key(WORDS, "comm", OneOrMore(COMM), None,
+        "Name of the process: globs; the kernel keeps 15 bytes of it."),
+    Key(WORDS, "comm_re", _REGEXES, None,
+        "The same by regular expressions of the whole name."),
+    Key(WORDS, "cmdline", _GLOBS, None,
+        "Command line, with blanks between the arguments: globs."),
+    Key(WORDS, "cmdline_re", _REGEXES, None,
+        "The same by regular expressions of the whole command line."),
+    Key(WORDS, "user", OneOrMore(User()), None,
+        "Effective user: names or UIDs."),
+    Key(CONTAINER, "name", _GLOBS, None,
+        "Name of the container: globs."),
+    Key(CONTAINER, "name_re", _REGEXES, None,
+        "The same by regular expressions of the whole name."),
+    Key(CONTAINER, "image", _GLOBS, None,
+        "Image of the container: globs."),
+    Key(CONTAINER, "image_re", _REGEXES, None,
+        "The same by regular expressions of the whole image."),
+    Key(PODS, "namespace", _GLOBS, None,
+        "Namespace of the pod: globs."),
+    Key(PODS, "namespace_re", _REGEXES, None,
+        "The same by regular expressions of the whole name."),
+    Key(PODS, "pod", _GLOBS, None,
+        "Name of the pod: globs."),
+    Key(PODS, "pod_re", _REGEXES, None,
+        "The same by regular expressions of the whole name."),
+    Key(PODS, "container", _GLOBS, None,
+        "Name of the container in the pod: globs."),
+    Key(PODS, "container_re", _REGEXES, None,
+        "The same by regular expressions of the whole name."),
+    Key(PODS, "labels", PodLabels(), None,
+        "Labels of the pod: all of these keys, each with one of its values, which are globs."),
+    Key(API, "server", ServerUrl(), None,
+        "URL of the API server; by default that of the cluster this pod is in."),
+    Key(API, "token_file", FilePath(), None,
+        "File with the bearer token; by default the service account's."),
+    Key(API, "ca_file", FilePath(), None,
+        "File with the certificates to trust; by default the service account's."),
+    Key(API, "node", Formed("the name of a node", NODE_NAME), None,
+        "Name of this node; by default that in the environment's NODE_NAME."),
     Key("histograms", "by", Choice(("syscall", "class", "both")), "syscall",
         "One histogram per call, per class of calls, or both."),
-    Key("histograms", "classic", Flag(), True,
-        "Publish classic buckets (`le`)."),
+    Key("histograms", "classic", FlagOr("class"), True,
+        "Publish classic buckets (`le`); with `class`, only of the histograms by class."),
     Key("histograms", "native", Flag(), True,
         "Publish native histograms to those who ask for protobuf."),
     Key("histograms", "scale", Whole(0, MAX_SCALE), 2,
         "The kernel keeps 2^scale buckets to the octave."),
+    Key("histograms", "buckets", BoundList(), None,
+        "Classic `le` bounds of targets without their own; by default 2^-20 to 2^4 by 4."),
     Key("limits", "series", Whole(1_000, 10_000_000), 20_000,
         "Exposed samples, buckets included."),
     Key("limits", "trees", Whole(1, 4_096), 64,
         "Trees followed at once."),
     Key("limits", "processes", Whole(16, PID_MAX), 32_768,
         "Processes followed at once."),
+    Key("limits", "comms", Whole(1, 1_024), 32,
+        "Programs that `group_by` tells apart in a tree; more are counted as `other`."),
 )
 # fmt: on
 
 #: Keys of later versions, refused by name: who copies from newer docs shall not be sent to a
 #: key that only looks alike.
-PLANNED = {
-    TOP: ("exclude", "group_by", "keep_gone", "kubernetes", "labels", "metadata_timeout", "otlp",
-          "static_labels"),
-    TARGET: ("container", "exclude", "group_by", "keep_gone", "kubernetes", "labels", "match",
-             "pidfile", "spans", "static_labels", "systemd"),
-}  # fmt: skip
+PLANNED = {TOP: ("otlp",), TARGET: ("spans",)}
 
 #: The sections there are, in the order of the file.
 SECTIONS = tuple(dict.fromkeys(key.section for key in KEYS))

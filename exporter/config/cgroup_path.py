@@ -3,6 +3,7 @@
 It is written relative to the cgroup root (/system.slice/nginx.service) or absolute beneath it
 (/sys/fs/cgroup/system.slice/nginx.service). In a container the host's cgroup root is mounted
 elsewhere (`--path.cgroupfs`): then a path beneath /sys/fs/cgroup means the host's all the same.
+With `*`, `?` or `[` it is a pattern: a glob of whole paths.
 """
 
 from __future__ import annotations
@@ -14,10 +15,14 @@ from typing import Any
 from exporter.config.kinds import CONTROL
 from exporter.config.nodes import Node, Scalar, quote
 from exporter.config.report import Report
+from exporter.config.words import pattern_fault
+from exporter.model.target import Pattern
 
 CGROUP_ROOT = "/sys/fs/cgroup"
 MAX_BYTES = 4095  # PATH_MAX less its NUL: include/uapi/linux/limits.h
 _PATTERN = re.compile(r"[*?\[]")
+#: systemd's in the names of units. Nobody needs to escape the letter x.
+_SYSTEMD_ESCAPE = re.compile(r"(?<!\\)\\x[0-9a-f]{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +33,13 @@ class CgroupPath:
         if not isinstance(node, Scalar) or not isinstance(node.value, str):
             report.unexpected(key, node, "the path of a cgroup, which begins with '/'")
             return None
-        if wrong := _fault(node.text):
+        if wrong := _fault(node.text) or _pattern_fault(node.text):
             report.error(node.at, f"{key}: {wrong}")
             return None
         return node.text
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "string", "pattern": "^/[^*?\\[]*$", "maxLength": MAX_BYTES}
+        return {"type": "string", "pattern": "^/", "maxLength": MAX_BYTES}
 
 
 def _fault(path: str) -> str:
@@ -53,12 +58,23 @@ def _fault(path: str) -> str:
                 f"expected a path without '{dots}', found {quote(path)}; "
                 "write out where it leads, from the cgroup root"
             )
-    if found := _PATTERN.search(path):
-        return (
-            f"expected the path of one cgroup, found '{found[0]}' in {quote(path)}; this version "
-            "does not know patterns yet: list each cgroup"
-        )
     return ""
+
+
+def _pattern_fault(path: str) -> str:
+    if not is_pattern(path):
+        return ""
+    if found := _SYSTEMD_ESCAPE.search(path):
+        return (
+            f"expected '\\{found[0]}' in a pattern, where a backslash begins an escape, "
+            f"found {quote(path)}; double the backslash"
+        )
+    return pattern_fault(Pattern(path), path=True)
+
+
+def is_pattern(path: str) -> bool:
+    """Whether it means all cgroups that match, and not one by its name."""
+    return _PATTERN.search(path) is not None
 
 
 def locate(written: str, cgroup_root: str) -> tuple[str, bool]:

@@ -101,8 +101,27 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class FlagOr:
+    """true, false, or one more word."""
+
+    word: str
+
+    def read(self, key: str, node: Node, report: Report) -> bool | str | None:
+        if isinstance(node, Scalar) and (isinstance(node.value, bool) or node.value == self.word):
+            return self.word if node.value == self.word else node.value is True
+        mend = did_you_mean(node.text, (self.word,)) if isinstance(node, Scalar) else ""
+        report.unexpected(key, node, f"true, false or {self.word}", unquoted(node, bool) or mend)
+        return None
+
+    def schema(self) -> dict[str, Any]:
+        return {"enum": [True, False, self.word]}
+
+
+@dataclass(frozen=True, slots=True)
 class Name:
-    """Text that becomes the value of a label."""
+    """Text of one line, such as the value of a label."""
+
+    longest: int = MAX_NAME
 
     def read(self, key: str, node: Node, report: Report) -> str | None:
         match node:
@@ -110,8 +129,8 @@ class Name:
                 report.unexpected(key, node, "text that is not blank", "leave the key out")
             case Scalar(value=str() as value) if CONTROL.search(value):
                 report.unexpected(key, node, "text without control characters", "remove them")
-            case Scalar(value=str() as value) if len(value) > MAX_NAME:
-                expected = f"at most {MAX_NAME} characters"
+            case Scalar(value=str() as value) if len(value) > self.longest:
+                expected = f"at most {self.longest} characters"
                 report.error(node.at, f"{key}: expected {expected}, found {len(value)}; shorten it")
             case Scalar(value=str() as value):
                 return value
@@ -122,7 +141,7 @@ class Name:
         return None
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "string", "minLength": 1, "maxLength": MAX_NAME, "pattern": r"\S"}
+        return {"type": "string", "minLength": 1, "maxLength": self.longest, "pattern": r"\S"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,15 +169,33 @@ class TargetList:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A mapping whose keys stand in the catalog under `name`; it is read by section.py."""
+    """A mapping whose keys stand in the catalog under `name`; it is read by section.py.
+
+    Where it is not written, it is read as an empty one, or with `optional` as None.
+    """
 
     name: str
+    optional: bool = False
 
     def read(self, key: str, node: Node, report: Report) -> None:
         report.unexpected(key, node, "a mapping", "give it keys or remove it")
 
     def schema(self) -> dict[str, Any]:
         return {"$ref": f"#/$defs/{self.name}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Sections:
+    """Such a mapping, or a list of them; read by section.py as a tuple."""
+
+    name: str
+
+    def read(self, key: str, node: Node, report: Report) -> None:
+        report.unexpected(key, node, "a mapping or a list of mappings", "give it keys or remove it")
+
+    def schema(self) -> dict[str, Any]:
+        ref = {"$ref": f"#/$defs/{self.name}"}
+        return {"anyOf": [ref, {"type": "array", "items": ref, "minItems": 1}]}
 
 
 def unquoted(node: Node, *wanted: type) -> str:

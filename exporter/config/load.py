@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
+from exporter.config.assemble import assemble
 from exporter.config.catalog import TOP
 from exporter.config.cgroup_path import CGROUP_ROOT
-from exporter.config.checks import check_count, check_doubles, warn_unreachable
 from exporter.config.compose import compose
-from exporter.config.kinds import TargetList
-from exporter.config.model import Config, Histograms, Limits, Target
+from exporter.config.model import Config
 from exporter.config.nodes import At, Entries, Items, Node, Scalar
 from exporter.config.report import Report
-from exporter.config.section import defaults, read_section
-from exporter.config.targets import read_targets
+from exporter.config.section import read_section
 from exporter.errors import ConfigError, Problem
 
 MAX_BYTES = 1 << 20
@@ -68,35 +65,14 @@ def _config(root: Node | None, cgroup_root: str, report: Report) -> Config | Non
             report.error(At(1, 1), f"the file is empty; expected {_EXPECTED}")
             return None
         case Items():
-            values = defaults(TOP) | {"targets": TargetList().read("targets", root, report)}
+            listed = ((Scalar(root.at, "targets", True, "targets"), root),)
+            read = read_section(TOP, Entries(root.at, listed), report)
         case Entries():
             read = read_section(TOP, root, report)
-            values = read.values
             if "targets" not in read.given:
                 report.error(root.at, "targets: missing; list what to follow under this key")
         case _:
             mend = "put '- ' before it" if isinstance(root, Scalar) else ""
             report.unexpected("config", root, _EXPECTED, mend)
             return None
-    return _build(values, cgroup_root, report)
-
-
-def _build(values: dict[str, Any], cgroup_root: str, report: Report) -> Config | None:
-    # A section that is no mapping, or a value that is no such value, has been read as None.
-    histograms, limits = values["histograms"] or {}, values["limits"] or {}
-    listed = read_targets(values["targets"] or (), cgroup_root, histograms.get("scale"), report)
-    if limits.get("trees") is not None:
-        check_count(listed, limits["trees"], report)
-    check_doubles(listed, report)
-    if report.errors:
-        return None
-    warn_unreachable(listed, report)
-    targets: tuple[Target, ...] = tuple(item.target for item in listed)
-    return Config(
-        file=report.file,
-        targets=targets,
-        histograms=Histograms(**histograms),
-        limits=Limits(**limits),
-        self_cost=values["self_cost"],
-        warnings=tuple(sorted(report.warnings)),
-    )
+    return assemble(read.values, cgroup_root, report)

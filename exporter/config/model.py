@@ -6,36 +6,60 @@ from dataclasses import dataclass
 from typing import Literal
 
 from exporter.errors import Problem
-from exporter.model.target import Target
+from exporter.model.target import Target, Words
 
-__all__ = ["Config", "Histograms", "Limits", "Target"]
+__all__ = ["Config", "Histograms", "KubernetesApi", "Limits", "Target"]
 
 
 @dataclass(frozen=True, slots=True)
 class Histograms:
-    """What is kept of the durations, and in which forms it goes out."""
+    """What is kept of the durations, and in which forms it goes out.
+
+    `classic` is "class" where only histograms by class have classic buckets.
+    """
 
     by: Literal["syscall", "class", "both"]
-    classic: bool
+    classic: bool | Literal["class"]
     native: bool
     scale: int
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The ceilings: exposed samples, trees, processes."""
+    """The ceilings: exposed samples, trees, processes, and programs that a tree is split into."""
 
     series: int
     trees: int
     processes: int
+    comms: int
+
+
+@dataclass(frozen=True, slots=True)
+class KubernetesApi:
+    """How to reach the API server; None: as any pod does, from its environment and files."""
+
+    server: str | None
+    token_file: str | None
+    ca_file: str | None
+    node: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A whole config file. `warnings` are what is allowed and yet cannot be meant."""
+    """A whole config file. `warnings` are what is allowed and yet cannot be meant.
+
+    `labels` is None where they were not given. The top's `static_labels` and `histograms.buckets`
+    are in the targets already.
+    """
 
     file: str
     targets: tuple[Target, ...]
+    exclude: tuple[Words, ...]
+    labels: tuple[str, ...] | None
+    pod_labels: tuple[str, ...]
+    keep_gone_ns: int
+    metadata_timeout_ns: int
+    kubernetes: KubernetesApi
     histograms: Histograms
     limits: Limits
     self_cost: bool

@@ -11,7 +11,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from exporter.config.catalog import SECTIONS, TARGET, TARGET_KINDS, TOP, keys_of
+from exporter.config.catalog import (
+    NAMELESS,
+    NOT_EMPTY,
+    SECTIONS,
+    TARGET,
+    TARGET_KINDS,
+    TOP,
+    keys_of,
+)
 
 
 def generate() -> dict[str, Any]:
@@ -19,6 +27,9 @@ def generate() -> dict[str, Any]:
     sections = {section: _section(section) for section in SECTIONS}
     sections[TOP]["required"] = ["targets"]
     sections[TARGET]["oneOf"] = [{"required": [kind]} for kind in TARGET_KINDS]
+    sections[TARGET]["dependentRequired"] = {kind: ["name"] for kind in NAMELESS}
+    for section in NOT_EMPTY:
+        sections[section]["minProperties"] = 1
     keys = keys_of(TARGET)
     item = [keys["pid"].kind.schema(), keys["cgroup"].kind.schema(), _ref(TARGET)]
     return {

@@ -25,9 +25,13 @@ from exporter.kernel.fields import KernelFields
 from exporter.kernel.sizes import Sizes
 from exporter.kernel.syscalls import load_errnos, load_names, native_abis
 
-SOURCES = ("maps.c", "aggregate.c", "membership.c", "syscalls.c", "lifecycle.c", "iterators.c")
+SOURCES = (
+    "maps.c", "aggregate.c", "texts.c", "membership.c", "syscalls.c", "lifecycle.c", "naming.c",
+    "iterators.c",
+)  # fmt: skip
 MAPS = (
-    "tasks", "traced_tgids", "traced_cgroups", "control", "slots", "lost_calls", "edges", "waiting",
+    "tasks", "traced_tgids", "traced_cgroups", "control", "slots", "trees", "spare_slots", "groups",
+    "rules", "states", "users", "named_cgroups", "lost_calls", "edges", "waiting",
     "syscall_aggregate", "call_ids", "free_ids", "known_calls", "call_errors", "doorbell",
 )  # fmt: skip
 RAW_TRACEPOINTS = {"on_sys_enter": "sys_enter", "on_sys_exit": "sys_exit"}

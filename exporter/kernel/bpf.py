@@ -18,6 +18,7 @@ _NR_BPF = {"x86_64": 321, "aarch64": 280}[platform.machine()]
 
 _MAP_LOOKUP_ELEM, _MAP_UPDATE_ELEM, _MAP_DELETE_ELEM = 1, 2, 3
 _PROG_LOAD, _OBJ_GET_INFO_BY_FD, _RAW_TRACEPOINT_OPEN = 5, 15, 17
+_MAP_LOOKUP_AND_DELETE_ELEM = 21
 _MAP_LOOKUP_BATCH, _LINK_CREATE, _ENABLE_STATS, _ITER_CREATE = 24, 28, 32, 33
 
 _LOG_BYTES = 1 << 24
@@ -151,6 +152,14 @@ class Map:
     def push(self, value: bytes) -> None:
         """Of a queue."""
         self._element(_MAP_UPDATE_ELEM, b"", _buffer(value), 0)
+
+    def pop(self) -> bytes | None:
+        """Of a queue; None where it is empty."""
+        try:
+            self._element(_MAP_LOOKUP_AND_DELETE_ELEM, b"", self._value, 0)
+        except FileNotFoundError:
+            return None
+        return self._value.raw[: self.value_size]
 
     def delete(self, key: bytes) -> bool:
         try:

@@ -6,6 +6,7 @@ the kernel gave it: 0 is v2; of the v1 hierarchies each controller, or name, has
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from exporter.kernel.records import CgroupKey
 
+_ROOT_INODE = 1  # of each hierarchy: fs/kernfs
 _ESCAPED = re.compile(r"\\([0-7]{3})")  # fs/proc_namespace.c, mangle()
 
 
@@ -85,6 +87,47 @@ class Cgroups:
             if stat.S_ISDIR(status.st_mode):
                 keys.add(CgroupKey(hierarchy.number, status.st_ino))
         return frozenset(keys)
+
+    def locate(self, path: str, absolute: bool) -> list[tuple[int | None, str]]:
+        """A path, or pattern, as the kernel knows it: the hierarchy (None: any), and the path there."""
+        if not absolute:
+            return [(None, path)]
+        place = self.top / path.lstrip("/")
+        owner = self._owner(place)
+        return [(owner.number, "/" + str(place.relative_to(owner.root)))] if owner else []
+
+    def walk(self) -> Iterator[tuple[CgroupKey, str]]:
+        """Every cgroup of every hierarchy, and its path there; parents first."""
+        for hierarchy in self.hierarchies:
+            folders = [(str(hierarchy.root), "")]
+            while folders:
+                folder, path = folders.pop()
+                try:
+                    with os.scandir(folder) as entries:
+                        for entry in entries:
+                            if entry.is_dir(follow_symlinks=False):
+                                below = f"{path}/{entry.name}"
+                                yield CgroupKey(hierarchy.number, entry.inode()), below
+                                folders.append((entry.path, below))
+                except OSError:  # gone meanwhile
+                    continue
+
+    def exists(self, key: CgroupKey, path: str) -> bool:
+        """Whether this cgroup is still there, and not another with its path."""
+        for hierarchy in self.hierarchies:
+            if hierarchy.number == key.hierarchy:
+                try:
+                    return (hierarchy.root / path.lstrip("/")).stat().st_ino == key.id
+                except OSError:
+                    continue
+        return False
+
+    def sees_all(self) -> bool:
+        """Whether paths here are the kernel's: not so where a cgroup namespace cuts them."""
+        try:
+            return all(h.root.stat().st_ino == _ROOT_INODE for h in self.hierarchies)
+        except OSError:
+            return False
 
     def why_not(self, path: str, absolute: bool) -> str:
         """One clause that says why `find` finds none."""

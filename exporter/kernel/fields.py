@@ -19,10 +19,13 @@ _COMMON = (
     "task_struct.bpf_storage",
     "task_struct.cgroups",
     "task_struct.children",
+    "task_struct.comm",
+    "task_struct.cred",
     "task_struct.exit_code",
     "task_struct.exit_state",
     "task_struct.flags",
     "task_struct.group_leader",
+    "task_struct.mm",
     "task_struct.pid",
     "task_struct.real_parent",
     "task_struct.sibling",
@@ -41,6 +44,19 @@ _COMMON = (
     "cgroup.self.parent",
     "cgroup_root.hierarchy_id",
     "kernfs_node.id",
+    "cred.euid",
+    "mm_struct.arg_end",
+    "mm_struct.arg_start",
+    "mm_struct.exe_file",
+    "file.f_path.dentry",
+    "file.f_path.mnt",
+    "dentry.d_name.len",
+    "dentry.d_name.name",
+    "dentry.d_parent",
+    "mount.mnt",
+    "mount.mnt_mountpoint",
+    "mount.mnt_parent",
+    "vfsmount.mnt_root",
 )
 _ARCH = {
     "x86_64": ("task_struct.thread_info.status", "pt_regs.orig_ax"),
@@ -52,6 +68,8 @@ TRACEPOINTS = {
     "on_exec": ("sched_process_exec", {"task_struct": 1}),
     "on_exit": ("sched_process_exit", {"task_struct": 1}),
     "on_cgroup_attach": ("cgroup_attach_task", {"task_struct": 1, "cgroup": 1}),
+    "on_cgroup_mkdir": ("cgroup_mkdir", {"cgroup": 1}),
+    "on_cgroup_rmdir": ("cgroup_rmdir", {"cgroup": 1}),
 }
 ITERATOR = "bpf_iter_task"
 STORAGE_GET = "bpf_task_storage_get_recur"

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+from exporter.kernel.records import CMDLINE_BYTES
 
 
 def parse_status(text: str) -> dict[str, str]:
@@ -70,3 +74,33 @@ def why_not(
 def in_first_namespace(procfs: Path) -> bool:
     """Whether we see the PIDs of the whole machine. 0xEFFFFFFC: PROC_PID_INIT_INO."""
     return (procfs / "self/ns/pid").stat().st_ino == 0xEFFFFFFC
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """By what people name a process; bytes as the kernel has them, `cmdline` with blanks between
+    the arguments and cut like the kernel's own copy."""
+
+    comm: bytes
+    exe: bytes
+    cmdline: bytes
+    uid: int
+
+
+def texts(procfs: Path, pid: int) -> Texts | None:
+    """None where it has ended, or is a kernel thread."""
+    folder = procfs / str(pid)
+    try:
+        exe = os.readlink(os.fsencode(folder / "exe"))
+        comm = (folder / "comm").read_bytes()
+        with (folder / "cmdline").open("rb") as file:
+            cmdline = file.read(CMDLINE_BYTES)
+        uid = int(parse_status((folder / "status").read_text(errors="replace"))["Uid"].split()[1])
+    except (OSError, KeyError):
+        return None
+    return Texts(
+        comm.removesuffix(b"\n"),
+        exe.removesuffix(b" (deleted)"),
+        cmdline[:-1].replace(b"\0", b" "),
+        uid,
+    )

@@ -21,6 +21,14 @@ ERRNO_UNKNOWN = 0
 PROCESS_ALIVE, PROCESS_KERNEL, PROCESS_KNOWN = 1, 2, 4
 SYNC_CHANGED, SYNC_NO_ROOM, SYNC_NO_STORAGE = range(3)
 
+EVENT_CHANGED, EVENT_CGROUP, EVENT_CGROUP_GONE, EVENT_GROUP = range(4)
+TEXT_BYTES = 1024
+TEXT_END = 0xFF
+CMDLINE_BYTES = 4096
+MAX_RULES = 64
+FIELD_NAMES = ("comm", "exe", "cmdline", "user")
+GROUP_BY = ("", "comm", "exe")
+
 #: Of lost_calls, by index: enum lost_reason.
 LOST_REASONS = ("storage_refused", "process_limit", "call_limit", "incomplete_tree")
 
@@ -28,10 +36,16 @@ PROCESS_KEY = struct.Struct("<IIQ")
 CGROUP_KEY = struct.Struct("<IIQ")
 CALL_KEY = struct.Struct("<II")
 ERROR_KEY = struct.Struct("<II")
-MEMBERSHIP = struct.Struct("<5I")
+MEMBERSHIP = struct.Struct("<8IQ")
+TREE = struct.Struct("<QII")
 SLOT_STATE = struct.Struct("<6Q4I")
-CONTROL = struct.Struct("<5Q")
-PROCESS_RECORD = struct.Struct("<IIQIIQ5II")
+GROUP_KEY = struct.Struct("<IIQ")
+USER_KEY = struct.Struct("<II")
+ROW = struct.Struct("<Q512s")
+RULES = struct.Struct("<4QQQ64Q64I4III64I64I64I")
+CONTROL = struct.Struct("<8Q")
+EVENT = struct.Struct("<IIIIQII")  # before its text
+PROCESS_RECORD = struct.Struct("<IIQIIQ8IQI4x")
 THREAD_RECORD = struct.Struct("<IIQQIIII")
 
 
@@ -64,20 +78,32 @@ class CgroupKey(NamedTuple):
     def pack(self) -> bytes:
         return CGROUP_KEY.pack(self.hierarchy, 0, self.id)
 
+    @classmethod
+    def unpack(cls, data: bytes) -> CgroupKey:
+        hierarchy, _, id_ = CGROUP_KEY.unpack(data)
+        return cls(hierarchy, id_)
+
 
 class Membership(NamedTuple):
-    """Why a process is followed; each field a slot or 0. See struct membership."""
+    """Why a process is followed; slots or 0, and bits of `exclude`. See struct membership."""
 
     own: int = 0
     tree: int = 0
     cgroup: int = 0
+    match: int = 0
+    alone: int = 0
     node: int = 0
+    tree_slot: int = 0
     slot: int = 0
+    excluded: int = 0
 
-    def decided(self) -> Membership:
-        """With `slot` as the kernel decides it."""
-        slot = self.own or self.tree or self.cgroup or self.node
-        return self._replace(slot=0 if slot == SLOT_EXCLUDED else slot)
+
+class TreeSettings(NamedTuple):
+    """What the kernel must know of a tree beforehand. See struct tree."""
+
+    excluded_by: int = 0
+    order: int = 0
+    group_by: int = 0
 
 
 class Process(NamedTuple):
@@ -91,7 +117,7 @@ class Process(NamedTuple):
     @classmethod
     def unpack_all(cls, data: bytes) -> list[Process]:
         return [
-            cls(ProcessKey(r[0], r[2]), ProcessKey(r[3], r[5]), Membership(*r[6:11]), r[11])
+            cls(ProcessKey(r[0], r[2]), ProcessKey(r[3], r[5]), Membership(*r[6:15]), r[15])
             for r in PROCESS_RECORD.iter_unpack(data)
         ]
 
@@ -124,7 +150,7 @@ class SlotState(NamedTuple):
     other_id: int
     calls: int
     errors: int
-    reserved: int
+    groups: int
 
     @classmethod
     def unpack(cls, data: bytes) -> SlotState:

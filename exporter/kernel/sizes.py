@@ -7,7 +7,7 @@ arraymap.c and bpf_local_storage.c.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from exporter.kernel import records
@@ -22,9 +22,15 @@ MAX_WAITING = 32768
 MAX_CHILDREN = 512  # of one process that dies while a sync goes on
 MAX_DYING = 8  # ancestors that end at the same time
 MAX_CLIMB = 1024  # edges from a newborn to an ancestor that is known
-MAX_CGROUPS = 4096
+CGROUPS_PER_TREE = 16  # hierarchies of v1
+EXTRA_SLOTS = 64  # beyond limits.trees: what finds no slot of its own shares one for each target
+MAX_STATES = 2048  # of the automata of one generation of rules
+PATTERN_STATES = MAX_STATES - 64  # of these, for patterns; the rest stands for ends of texts
+MAX_USERS = 1024
+DOORBELL_PAGES = 64
 MAX_CGROUP_STEPS = 256  # hierarchies, and levels above a process in those with listed cgroups
 _PAGE = 4096
+_SCRATCH_BYTES = 6 * 7264  # struct texts, for each place that uses one
 
 
 def possible_cpus(sysfs: Path) -> int:
@@ -45,10 +51,19 @@ class Sizes:
 
     scale: int
     cpus: int
-    slots: int
+    trees: int
     processes: int
+    comms: int
     aggregates: int
     shards: int
+
+    @property
+    def slots(self) -> int:
+        return self.trees + EXTRA_SLOTS
+
+    @property
+    def cgroups(self) -> int:
+        return max(4096, CGROUPS_PER_TREE * self.trees)
 
     @property
     def errors(self) -> int:
@@ -71,8 +86,15 @@ class Sizes:
             "traced_tgids": _hash_bytes(
                 self.processes, records.PROCESS_KEY.size, records.MEMBERSHIP.size, cpus
             ),
-            "traced_cgroups": _hash_bytes(MAX_CGROUPS, records.CGROUP_KEY.size, 4, 0),
-            "slots": self.slots * records.SLOT_STATE.size,
+            "traced_cgroups": _hash_bytes(self.cgroups, records.CGROUP_KEY.size, 4, 0),
+            "slots": _hash_bytes(self.slots, 4, records.SLOT_STATE.size, cpus),
+            "trees": _hash_bytes(self.slots, 4, records.TREE.size, cpus),
+            "groups": _hash_bytes(self.slots, records.GROUP_KEY.size, 4, 0),
+            "named_cgroups": _hash_bytes(self.slots, 8, 4, 0),
+            "rules": 2 * records.RULES.size,
+            "states": 2 * MAX_STATES * records.ROW.size,
+            "scratch": _SCRATCH_BYTES * cpus,
+            "doorbell": (DOORBELL_PAGES + 2) * _PAGE,
             "waiting": _hash_bytes(
                 MAX_WAITING, records.PROCESS_KEY.size, records.MEMBERSHIP.size, 0
             ),
@@ -95,7 +117,11 @@ class Sizes:
             "MAX_CHILDREN": MAX_CHILDREN,
             "MAX_CLIMB": MAX_CLIMB,
             "MAX_DYING": MAX_DYING,
-            "MAX_CGROUPS": MAX_CGROUPS,
+            "MAX_CGROUPS": self.cgroups,
+            "MAX_GROUPS": self.comms,
+            "MAX_STATES": 2 * MAX_STATES,
+            "MAX_USERS": MAX_USERS,
+            "DOORBELL_PAGES": DOORBELL_PAGES,
             "MAX_CGROUP_STEPS": MAX_CGROUP_STEPS,
             "CALLS_PER_SLOT": CALLS_PER_SLOT,
             "ERRORS_PER_SLOT": ERRORS_PER_SLOT,
@@ -103,14 +129,14 @@ class Sizes:
         return [f"-D{name}={value}" for name, value in constants.items()]
 
 
-def plan(trees: int, processes: int, scale: int, cpus: int) -> Sizes:
+def plan(trees: int, processes: int, scale: int, cpus: int, comms: int = 32) -> Sizes:
     """Sizes for so many trees and followed processes on a machine with so many CPUs.
 
     Shards keep CPUs out of each other's cache lines; there are as many as the budget allows, a
     power of two, one at least.
     """
-    aggregates = (CALLS_PER_TREE + 1) * trees + 1  # one more for `other`; id 0 is none
-    one = Sizes(scale, cpus, trees + 1, processes, aggregates, 1)
+    aggregates = (CALLS_PER_TREE + 1) * trees + EXTRA_SLOTS + 1  # each slot's `other`; id 0: none
+    one = Sizes(scale, cpus, trees, processes, comms, aggregates, 1)
     fits = max(1, AGGREGATE_BUDGET // (one.aggregate_bytes * aggregates))
     shards = 1 << (min(fits, cpus, MAX_SHARDS).bit_length() - 1)
-    return Sizes(scale, cpus, trees + 1, processes, aggregates, shards)
+    return replace(one, shards=shards)

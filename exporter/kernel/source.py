@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -17,6 +17,8 @@ from exporter.kernel.records import (
     SlotState,
     Thread,
 )
+from exporter.kernel.rules import RuleSet
+from exporter.kernel.slots import Slots
 
 
 class Sums(NamedTuple):
@@ -80,10 +82,34 @@ class Source(Protocol):
 
     def remove_member(self, key: ProcessKey) -> None: ...
 
-    def open_slot(self, slot: int) -> None: ...
+    @property
+    def slots(self) -> Slots: ...
 
-    def set_cgroups(self, cgroups: Mapping[CgroupKey, int]) -> None:
-        """Which cgroups are listed, and the slot of each; replaces what was listed before."""
+    def set_rules(self, rules: RuleSet) -> None:
+        """Who is followed by name, from the next exec and the next new cgroup on."""
+
+    def cgroups(self) -> dict[CgroupKey, int]:
+        """The cgroups that are listed, by the kernel or by `list_cgroup`, and their slots."""
+
+    def list_cgroup(self, key: CgroupKey, slot: int) -> bool:
+        """False where there is no room: that is counted."""
+
+    def unlist_cgroup(self, key: CgroupKey) -> None: ...
+
+    def name_cgroup(self, path: str, slot: int | None) -> None:
+        """New cgroups with this path, in whatever hierarchy, get this slot; None: any."""
+
+    def watch_hierarchies(self, numbers: Iterable[int]) -> None:
+        """There may be listed cgroups in these."""
+
+    def release(self, slots: Collection[int]) -> tuple[set[int], Reading]:
+        """Those of `slots` that nothing refers to any more, their last numbers; then they are gone."""
+
+    def events_lost(self) -> int:
+        """How many, so far, found the doorbell full."""
+
+    def folded_programs(self) -> int:
+        """How often, so far, `group_by` found no slot for a program."""
 
     def keep_edges(self, on: bool) -> None:
         """From now on, remember (or forget) who was whose child."""

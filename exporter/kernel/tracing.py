@@ -8,25 +8,29 @@ import os
 import struct
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from exporter.errors import KernelError
 from exporter.kernel import aggregates, bcc_source, bpf, records
 from exporter.kernel.bcc_source import Loaded
 from exporter.kernel.fields import KernelFields
+from exporter.kernel.named_cgroups import hash_of
 from exporter.kernel.records import (
     CgroupKey,
     Membership,
     Process,
     ProcessKey,
-    SlotState,
     Thread,
 )
+from exporter.kernel.rules import Rules, RuleSet
 from exporter.kernel.sizes import Sizes
+from exporter.kernel.slots import Slots, wait_for_programs
 from exporter.kernel.source import Pass, ProgramReading, RawCall, Reading
 
 _U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
-_CHANGES, _SETTLED, _HIERARCHIES, _SYNCING, _EDGES_LOST = range(5)  # words of struct control
+#: Words of struct control.
+_CHANGES, _SETTLED, _HIERARCHIES, _SYNCING, _EDGES_LOST, _GENERATION = range(6)
+_EVENTS_LOST, _FOLDED_PROGRAMS = range(6, 8)
 
 
 class Tracing:
@@ -40,13 +44,11 @@ class Tracing:
         }
         self._links: list[int] = []
         self._unplaced = 0
-        self._cgroups: dict[CgroupKey, int] = {}
         self._statistics = self._enable_statistics() if self_cost else None
         for index, word in enumerate(bcc_source.known_call_words()):
             self._maps["known_calls"].set(_U32.pack(index), _U64.pack(word))
-        # Ids 1… of as many slots are the `other` of each; the rest is free.
-        for id_ in range(sizes.slots, sizes.aggregates):
-            self._maps["free_ids"].push(_U32.pack(id_))
+        self.slots = Slots(self._maps, sizes)
+        self._rules = Rules(self._maps["rules"], self._maps["states"], self._maps["users"])
         self._iterators = {
             name: bpf.link_iterator(self._loaded.programs[name]) for name in bcc_source.ITERATORS
         }
@@ -72,7 +74,10 @@ class Tracing:
     def attach(self) -> None:
         """Attaches all hooks. Ends first, then beginnings, so that no call is seen half."""
         programs = self._loaded.programs
-        order = ("on_exit", "on_cgroup_attach", "on_exec", "on_sys_exit", "on_sys_enter", "on_fork")
+        order = (
+            "on_exit", "on_cgroup_rmdir", "on_cgroup_mkdir", "on_cgroup_attach", "on_exec",
+            "on_sys_exit", "on_sys_enter", "on_fork",
+        )  # fmt: skip
         for name in order:
             tracepoint = bcc_source.RAW_TRACEPOINTS.get(name)
             try:
@@ -117,24 +122,56 @@ class Tracing:
     def remove_member(self, key: ProcessKey) -> None:
         self._maps["traced_tgids"].delete(key.pack())
 
-    def open_slot(self, slot: int) -> None:
-        state = SlotState(0, 0, 0, 0, 0, 0, slot, 0, 0, 0)
-        self._maps["slots"].set(_U32.pack(slot), records.SLOT_STATE.pack(*state))
+    def set_rules(self, rules: RuleSet) -> None:
+        self._control[_GENERATION] = self._rules.write(rules)
 
-    def set_cgroups(self, cgroups: Mapping[CgroupKey, int]) -> None:
-        if cgroups == self._cgroups:
-            return
-        listed = self._maps["traced_cgroups"]
-        for key, slot in cgroups.items():
-            if self._cgroups.get(key) != slot:
-                listed.set(key.pack(), _U32.pack(slot))
-        for key in self._cgroups.keys() - cgroups.keys():
-            listed.delete(key.pack())
-        self._cgroups = dict(cgroups)
-        hierarchies = 0
-        for key in cgroups:
-            hierarchies |= 1 << (key.hierarchy & 63)
-        self._control[_HIERARCHIES] = hierarchies
+    def cgroups(self) -> dict[CgroupKey, int]:
+        return {
+            CgroupKey.unpack(key): int(_U32.unpack(value)[0])
+            for key, value in self._maps["traced_cgroups"].items()
+        }
+
+    def list_cgroup(self, key: CgroupKey, slot: int) -> bool:
+        try:
+            self._maps["traced_cgroups"].set(key.pack(), _U32.pack(slot))
+        except OSError as error:
+            if error.errno not in (errno.E2BIG, errno.ENOMEM):
+                raise
+            self.count_incomplete(1)
+            return False
+        self._control[_HIERARCHIES] |= 1 << (key.hierarchy & 63)
+        return True
+
+    def unlist_cgroup(self, key: CgroupKey) -> None:
+        self._maps["traced_cgroups"].delete(key.pack())
+
+    def name_cgroup(self, path: str, slot: int | None) -> None:
+        key = _U64.pack(hash_of(os.fsencode(path)))
+        if slot is None:
+            self._maps["named_cgroups"].delete(key)
+        else:
+            self._maps["named_cgroups"].set(key, _U32.pack(slot))
+
+    def watch_hierarchies(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            self._control[_HIERARCHIES] |= 1 << (number & 63)
+
+    def release(self, slots: Collection[int]) -> tuple[set[int], Reading]:
+        members = {slot for m in self.members().values() for slot in m[:8]}
+        threads = {thread.slot for thread in self._scan_threads()}
+        listed = set(self.cgroups().values())
+        free = set(slots) - members - threads - listed
+        wait_for_programs()
+        reading = self.read(sorted(free))
+        if free:
+            self.slots.release(free)
+        return free, reading
+
+    def events_lost(self) -> int:
+        return self._control[_EVENTS_LOST]
+
+    def folded_programs(self) -> int:
+        return self._control[_FOLDED_PROGRAMS]
 
     def keep_edges(self, on: bool) -> None:
         self._control[_SYNCING] = int(on)
@@ -163,8 +200,7 @@ class Tracing:
         return Pass(*map(results.count, kinds))
 
     def lost_processes(self) -> int:
-        states = (SlotState.unpack(value) for _, value in self._maps["slots"].items())
-        return sum(state.lost_processes for state in states)
+        return self.slots.lost_processes()
 
     def changes(self) -> int:
         return self._control[_CHANGES]
@@ -176,6 +212,9 @@ class Tracing:
         self._clear("waiting")
         self._control[_SETTLED] = changes
 
+    def _scan_threads(self) -> list[Thread]:
+        return Thread.unpack_all(bpf.read_iterator(self._iterators["scan_threads"]))
+
     def read(self, slots: Sequence[int]) -> Reading:
         errors: dict[int, dict[int, int]] = defaultdict(dict)
         error_entries = 0
@@ -183,9 +222,17 @@ class Tracing:
             id_, error = records.ERROR_KEY.unpack(key)
             errors[id_][error] = _U64.unpack(value)[0]
             error_entries += 1
-        calls = {slot: (slot, records.NUMBER_OTHER) for slot in slots}
+        wanted = set(slots)
+        calls = {
+            id_: (slot, records.NUMBER_OTHER)
+            for id_, slot in self.slots.other_ids(slots).items()
+        }
+        call_entries = 0
         for key, value in self._maps["call_ids"].items():
-            calls[_U32.unpack(value)[0]] = records.CALL_KEY.unpack(key)
+            call_entries += 1
+            slot, code = records.CALL_KEY.unpack(key)
+            if slot in wanted:
+                calls[_U32.unpack(value)[0]] = (slot, code)
         sums = aggregates.read(self._maps["syscall_aggregate"].fd, self.sizes, list(calls))
         raw = [
             RawCall(slot, code, added, errors.get(id_, {}))
@@ -193,15 +240,9 @@ class Tracing:
         ]
         entries = {
             "call_errors": error_entries,
-            "call_ids": len(calls) - len(slots),
-            "traced_cgroups": len(self._cgroups),
+            "call_ids": call_entries,
+            "traced_cgroups": sum(1 for _ in self._maps["traced_cgroups"].items()),
             "traced_tgids": sum(1 for _ in self._maps["traced_tgids"].items()),
-        }
-        wanted = set(slots)
-        states = {
-            number: SlotState.unpack(value)
-            for key, value in self._maps["slots"].items()
-            if (number := _U32.unpack(key)[0]) in wanted
         }
         programs = [
             ProgramReading(name, info.run_ns, info.runs, info.skipped)
@@ -216,8 +257,8 @@ class Tracing:
         lost["program_skipped"] = sum(program.skipped for program in programs)
         return Reading(
             calls=raw,
-            threads=Thread.unpack_all(bpf.read_iterator(self._iterators["scan_threads"])),
-            slots=states,
+            threads=self._scan_threads(),
+            slots=self.slots.states(slots),
             lost_calls=lost,
             programs=programs,
             map_entries={name: (entries[name], self._maps[name].max_entries) for name in entries},

@@ -1,107 +1,118 @@
-"""Which series may be exposed: a ceiling, and decisions that are never taken back.
+"""Which series may be exposed: a ceiling, and what each thing costs of it.
 
-A series is admitted once, when it is first seen, or folded into `other` for good: an admitted one
-never moves, so `other` only grows and sums stay exact. Room for each target's own metrics and its
-`other` is set aside beforehand.
+The ceiling holds twice: for the samples of the text format, and for the series that Prometheus
+takes from protobuf, where a native histogram is one. What is taken is taken for good, until its
+account expires; `places.py` has the decisions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from exporter.kernel.syscalls import OTHER
+from exporter.model.target import Target
+
+#: One part in so many of the ceiling is not for new names: it is there for the errors of calls that
+#: were admitted before it was reached. Gauges, which take nothing for good, may use it meanwhile.
+_SPARE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """In samples of the text format, and in series as Prometheus takes them from protobuf."""
+
+    text: int
+    native: int
+
+    def __add__(self, other: Price) -> Price:
+        return Price(self.text + other.text, self.native + other.native)
+
+    def __sub__(self, other: Price) -> Price:
+        return Price(self.text - other.text, self.native - other.native)
+
+    def __mul__(self, times: int) -> Price:
+        return Price(self.text * times, self.native * times)
+
+    @property
+    def most(self) -> int:
+        """By the budget that it weighs on more."""
+        return max(self.text, self.native)
+
+
+NOTHING = Price(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What the series of one target's label sets cost."""
+
+    own: Price  # processes, threads, forks, execs, exits, info
+    call: Price  # its count and its histogram
+    class_: Price
+    error: Price
+    in_flight: Price
+
+    @property
+    def account(self) -> Price:
+        """What is set aside for each label set: its own metrics, and all of its `other`."""
+        return self.own + self.call + self.class_ + self.error + self.in_flight
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What things cost in exposed samples; the publishing floor knows."""
+    """What things cost; the publishing floor knows. `*_bound` is for each classic bound."""
 
-    target: int  # metrics of a target itself, its histograms by class included
-    call: int  # a call's count, histogram and gauges
-    error: int = 1
+    target: Price  # up, trees
+    own: Price
+    call: Price
+    call_bound: Price
+    class_: Price
+    class_bound: Price
+    error: Price
+    in_flight: Price
+    bounds: int  # of targets that do not say
 
-    @property
-    def per_target(self) -> int:
-        """What is set aside for each target: its own metrics and its `other`."""
-        return self.target + self.call + self.error
+    def of(self, target: Target) -> Prices:
+        bounds = self.bounds if target.buckets is None else len(target.buckets)
+        return Prices(
+            own=self.own,
+            call=self.call + self.call_bound * bounds,
+            class_=self.class_ + self.class_bound * bounds,
+            error=self.error,
+            in_flight=self.in_flight,
+        )
+
+    def reserved(self, target: Target) -> Price:
+        """What is set aside for each target: its own metrics, and room for one label set."""
+        return self.target + self.of(target).account
 
 
-class Admission:
-    """Counts samples against the limit. `now_ns` is the time a series admitted now begins at."""
+class Budget:
+    """How much of the ceiling is taken."""
 
-    def __init__(self, limit: int, costs: Costs) -> None:
+    def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._costs = costs
-        self._calls: dict[tuple[str, str], int] = {}  # admitted -> since when
-        self._errors: set[tuple[str, str, str]] = set()
-        self._folded_calls: set[tuple[str, str]] = set()
-        self._folded_errors: set[tuple[str, str, str]] = set()
-        self._targets: dict[str, int] = {}
-        self.used = 0
+        self.used = NOTHING
 
     @property
-    def folded(self) -> int:
-        """How many samples went into `other` instead."""
-        return (
-            len(self._folded_calls) * self._costs.call
-            + len(self._folded_errors) * self._costs.error
-        )
+    def left(self) -> int:
+        return self.limit - self.used.most
 
-    def room_for(self, names: Iterable[str]) -> bool:
-        """Whether what must be set aside for these targets fits, besides all that is admitted."""
-        new = sum(name not in self._targets for name in names)
-        return self.used + new * self._costs.per_target <= self.limit
+    @property
+    def tight(self) -> bool:
+        """Whether the spare part is being used: hardly anything more is admitted."""
+        return self.left <= self.limit // _SPARE
 
-    def add_target(self, name: str, now_ns: int) -> None:
-        """Sets room aside for a target: always, so check beforehand that all of them fit."""
-        if name not in self._targets:
-            self._targets[name] = now_ns
-            self._calls[name, OTHER] = now_ns
-            self.used += self._costs.per_target
+    def take(self, price: Price) -> bool:
+        """True, and taken, if there is room beside the spare part."""
+        return self._take(price, self.limit - self.limit // _SPARE)
 
-    def since(self, target: str) -> int:
-        return self._targets[target]
+    def take_spare(self, price: Price) -> bool:
+        """True, and taken, if there is any room at all."""
+        return self._take(price, self.limit)
 
-    def forget_target(self, name: str) -> None:
-        """All series of a target are gone."""
-        if self._targets.pop(name, None) is None:
-            return
-        calls = [key for key in self._calls if key[0] == name]
-        errors = {key for key in self._errors if key[0] == name}
-        for key in calls:
-            del self._calls[key]
-        self._errors -= errors
-        self._folded_calls = {key for key in self._folded_calls if key[0] != name}
-        self._folded_errors = {key for key in self._folded_errors if key[0] != name}
-        self.used -= (
-            self._costs.target
-            + len(calls) * (self._costs.call + self._costs.error)
-            + len(errors) * self._costs.error
-        )
-
-    def call(self, target: str, syscall: str, now_ns: int) -> tuple[str, int]:
-        """The name under which a call is exposed, and since when."""
-        key = (target, syscall)
-        since = self._calls.get(key)
-        if since is not None:
-            return syscall, since
-        cost = self._costs.call + self._costs.error  # room for its errors' `other`, too
-        if key not in self._folded_calls and self.used + cost <= self.limit:
-            self.used += cost
-            self._calls[key] = now_ns
-            return syscall, now_ns
-        self._folded_calls.add(key)
-        return OTHER, self._calls[target, OTHER]
-
-    def error(self, target: str, syscall: str, errno: str) -> str:
-        """The name under which an error of an admitted call is exposed."""
-        key = (target, syscall, errno)
-        if errno == OTHER or key in self._errors:
-            return errno
-        if key not in self._folded_errors and self.used + self._costs.error <= self.limit:
-            self.used += self._costs.error
-            self._errors.add(key)
-            return errno
-        self._folded_errors.add(key)
-        return OTHER
+    def _take(self, price: Price, limit: int) -> bool:
+        after = self.used + price
+        if after.most > limit:
+            return False
+        self.used = after
+        return True

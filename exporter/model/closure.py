@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from exporter.kernel.records import PROCESS_ALIVE, Membership, Process, ProcessKey
+from exporter.model.ranking import Ranking
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ def close_over(
     node: int = 0,
     before: Mapping[ProcessKey, Membership] | None = None,
     keeps: Callable[[int], bool] = lambda slot: False,
+    ranking: Ranking | None = None,
+    holds: Callable[[ProcessKey], int] = lambda key: 0,
 ) -> dict[ProcessKey, Membership]:
     """The membership of every living process, without its cgroup.
 
@@ -44,7 +47,10 @@ def close_over(
     now: that may have adopted it. `node` is the slot of `all`. `before` is who was followed when
     the sync began. A process whose tree was not its parent's then had been adopted, and only the
     kernel knew where it came from: it stays in that tree as long as `keeps` says it is in use.
+    What a `match` or an `exclude` once held for stays in it in the same way. `holds` tells which of
+    the ranking's rules hold for what a process runs now.
     """
+    ranking = ranking or Ranking()
     listed = {process.key: process for process in processes}
     parents = {key: process.parent for key, process in listed.items()} | dict(edges)
     before = before or {}
@@ -52,10 +58,16 @@ def close_over(
     found: dict[ProcessKey, Membership] = {}
 
     def inherited(key: ProcessKey, from_parent: Membership) -> Membership:
-        plain = from_parent._replace(own=0, cgroup=0, slot=0)
-        tree = before.get(key, Membership()).tree
-        adopted = tree != before.get(parents.get(key, key), Membership()).tree
-        return plain._replace(tree=tree) if tree and adopted and keeps(tree) else plain
+        plain = from_parent._replace(own=0, cgroup=0, alone=0, tree_slot=0, slot=0)
+        was = before.get(key)
+        if was is None:
+            return plain
+        adopted = was.tree != before.get(parents.get(key, key), Membership()).tree
+        if was.tree and adopted and keeps(was.tree):
+            plain = plain._replace(tree=was.tree)
+        excluded = plain.excluded | was.excluded
+        kept = [slot for slot in (plain.match, was.match) if keeps(slot)]
+        return plain._replace(match=ranking.first(*kept, excluded=excluded), excluded=excluded)
 
     for key in listed:
         path: list[ProcessKey] = []
@@ -67,7 +79,7 @@ def close_over(
                 at = None
         above = found.get(at, nothing) if at is not None else nothing
         for at in reversed(path):
-            above = inherited(at, above)
+            above = ranking.judge(inherited(at, above), holds(at) if at in listed else 0)
             if at in roots:
                 above = as_root(above, roots[at])
             found[at] = above

@@ -7,6 +7,8 @@ have equal sets.
 
 from __future__ import annotations
 
+import re
+
 LabelSet = tuple[tuple[str, str], ...]
 
 #: `labels:` may name these; all are told by a cgroup's path and the metadata of its container.
@@ -17,3 +19,8 @@ TREE_LABELS = (
 DEFAULT_LABEL = "cgroup"
 #: In the place of each of a tree's labels, where there is no room for a label set of its own.
 FOLDED = "other"
+
+
+def pod_label_name(key: str) -> str:
+    """The label of proctree_target_info for a label of pods, as kube-state-metrics names it."""
+    return "label_" + re.sub(r"[^a-zA-Z0-9_]", "_", key)

@@ -10,16 +10,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from exporter.model.labels import LabelSet
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of one target: how often, how it failed, how long it took.
+    """One call of one label set: how often, how it failed, how long it took.
 
     `buckets` has one number per kernel bucket (`histogram.bucket_count(scale)` of them, dense);
-    `untimed` are calls without a duration. The count is their sum, by construction.
+    `untimed` are calls without a duration, less those that go out in the call `other`: it may be
+    negative. The count is their sum, by construction.
     """
 
-    target: str
+    labels: LabelSet
     syscall: str
     untimed: int
     sum_ns: int
@@ -38,29 +41,37 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """Calls of one target that are in the kernel now."""
+    """Calls of one label set that are in the kernel now."""
 
-    target: str
+    labels: LabelSet
     syscall: str
     count: int
     oldest_ns: int
 
 
 @dataclass(frozen=True, slots=True)
-class TargetState:
-    """A target and the life of its processes."""
+class TreeState:
+    """The trees of one label set, and the life of their processes."""
 
-    name: str
-    kind: str  # pid, cgroup, all
-    root: str  # what was listed: "4711", "/system.slice/nginx.service", ""
-    up: bool
-    trees: int
+    labels: LabelSet
     processes: int
     threads: Mapping[str, int]  # running, sleeping, uninterruptible, stopped
     forks: int
     execs: int
     exits: Mapping[str, int]  # ok, error, signal
     created_ns: int
+    #: Of proctree_target_info, beside the labels: kind, root, workload, label_*; no empty ones.
+    info: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TargetState:
+    """What a person listed, and whether it is there."""
+
+    name: str
+    static_labels: tuple[tuple[str, str], ...]
+    up: bool
+    trees: int
     bounds: tuple[int, ...] | None = None  # kernel buckets that end at its classic `le` bounds
 
 
@@ -91,8 +102,10 @@ class Snapshot:
     scale: int
     calls: Sequence[Call]
     in_flight: Sequence[InFlight]
+    trees: Sequence[TreeState]
     targets: Sequence[TargetState]
     lost_calls: Mapping[str, int]  # reason -> calls
+    label_names: tuple[str, ...] = ("target",)  # all that label sets have, in the order to show
     lost_events: Mapping[str, int] = field(default_factory=dict)
     dropped_spans: Mapping[str, int] = field(default_factory=dict)
     export_failures: Mapping[str, int] = field(default_factory=dict)
@@ -100,6 +113,14 @@ class Snapshot:
     programs: Sequence[ProgramCost] | None = None  # None: self_cost is off
     series_limit: int = 0
     series_folded: int = 0
+    tree_slots: int = 0  # in use
+    tree_limit: int = 0
+    trees_held_back: int = 0  # until their metadata is there
+    trees_folded: Mapping[str, int] = field(default_factory=dict)  # reason -> trees, so far
+    metadata_age_ns: int | None = None  # of pods; None: no API is asked
+    metadata_failures: Mapping[str, int] = field(default_factory=dict)  # reason -> requests
+    metadata_pods: int | None = None
+    refused: Mapping[str, int] = field(default_factory=dict)  # reason -> what was not followed
     reload_successful: bool = True
     reload_success_time_ns: int = 0
     build_info: Mapping[str, str] = field(default_factory=dict)

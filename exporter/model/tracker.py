@@ -1,104 +1,157 @@
 """Keeps the kernel's picture of who is followed in step with the targets.
 
-Each target has a slot, never used again. A sync lists all processes, closes over the edges that
-the hooks kept meanwhile, writes what is new to the kernel, and repeats until nothing changes. From
-then on the hooks keep it true; `tend` does what they cannot: carry changes into threads, find
-cgroups that came or went, and give room to what was lost.
+Each tree has a slot, never used again. A sync lists all processes, closes over the edges that the
+hooks kept meanwhile, writes what is new to the kernel, and repeats until nothing changes. From then
+on the hooks keep it true; `tend` does what they cannot: carry changes into threads, find what came
+or went without their notice, and give room to what was lost.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
 from exporter.kernel import procfs
 from exporter.kernel.cgroupfs import Cgroups
+from exporter.kernel.doorbell import Event
 from exporter.kernel.records import (
+    EVENT_GROUP,
+    GROUP_BY,
     PROCESS_ALIVE,
+    PROCESS_KERNEL,
     SLOT_EXCLUDED,
-    CgroupKey,
     Membership,
     Process,
     ProcessKey,
+    TreeSettings,
 )
-from exporter.kernel.source import Source
+from exporter.kernel.source import Reading, Source
+from exporter.kernel.users import find_uid
+from exporter.model.cgroup_trees import CgroupTrees
 from exporter.model.closure import Root, as_root, close_over
-from exporter.model.target import Target
+from exporter.model.labeller import Labeller
+from exporter.model.metadata import Metadata
+from exporter.model.pidfiles import Pidfiles
+from exporter.model.ranking import Ranking
+from exporter.model.rulebook import Rulebook
+from exporter.model.target import Target, Words
+from exporter.model.trees import Tree
 
 log = logging.getLogger(__name__)
 
 _MAX_SYNCS = 3  # before what is missing is counted as lost
 _MAX_ROUNDS = 64  # of a sync or of passes in one go; a storm that outlasts them goes on next time
+_SCAN_EVERY_S = 60.0  # all cgroups, though the kernel says which are new
 
 
-@dataclass(slots=True)
-class Tree:
-    """A target and what it is in the kernel."""
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """--path.*: where the node's file systems are, for use in a container."""
 
-    target: Target
-    slot: int
-    root: ProcessKey | None = None  # of a PID
-    cgroups: frozenset[CgroupKey] = frozenset()
-    looked: bool = False  # for its cgroups, once at least
-
-    @property
-    def present(self) -> bool:
-        return self.target.kind == "all" or self.root is not None or bool(self.cgroups)
+    procfs: Path = Path("/proc")
+    sysfs: Path = Path("/sys")
+    cgroupfs: Path = Path("/sys/fs/cgroup")
+    rootfs: Path = Path("/")
 
 
 class Tracker:
     """Targets to slots, processes to targets. Not for more than one thread at a time."""
 
     def __init__(
-        self, source: Source, cgroups: Cgroups, proc: Path, own_pid: int, max_trees: int
-    ) -> None:
-        self._source, self._cgroups, self._proc = source, cgroups, proc
-        self._own_pid, self._max_trees = own_pid, max_trees
+        self, source: Source, cgroups: Cgroups, paths: Paths, own_pid: int, labeller: Labeller,
+        metadata: Metadata,
+    ) -> None:  # fmt: skip
+        self._source, self._cgroups_seen, self._paths = source, cgroups, paths
+        self._own_pid, self._labeller, self._metadata = own_pid, labeller, metadata
         self._own_key: ProcessKey | None = None
         self._before: dict[ProcessKey, Membership] = {}  # who was followed when a sync began
-        self._next_slot = 1
-        self._edges_lost = 0
+        self._edges_lost = self._events_lost = 0
         self._settled = -1
         self._lost_before = 0
-        self.trees: dict[str, Tree] = {}
-        self.retired: list[Tree] = []
+        self._rulebook = Rulebook(())
+        self._ranking = Ranking()
+        self._settings: dict[int, TreeSettings] = {}
+        self._holds: Callable[[ProcessKey], int] = lambda key: 0
+        self._scanned_s = 0.0
+        self._gone: list[Tree] = []
+        self._cgroups = CgroupTrees(source, cgroups, labeller, self._describe)
+        self._pidfiles = Pidfiles(paths.rootfs, paths.procfs)
+        self.single: dict[str, Tree] = {}  # the one tree of a target, by its name
+        self.others: dict[str, Tree] = {}  # of a target with many: those without a slot of their own
         self.incomplete = False  # some process found no room or no storage
 
-    def configure(self, targets: Iterable[Target]) -> None:
+    # What is followed
+
+    def configure(self, targets: Iterable[Target], exclude: Sequence[Words] = ()) -> None:
         """Takes over a list of targets; those that stay keep their slots, and so their counters.
 
-        The kernel learns the roots, before all else, and before the hooks are attached: what is
-        born below them from then on finds them, however fast a tree lives. `sync` does the rest.
+        The kernel learns the rules and the roots, before all else, and before the hooks are
+        attached: what is born or begins from then on finds them, however fast a tree lives. `sync`
+        does the rest.
         """
-        old, self.trees = self.trees, {}
+        targets = list(targets)
+        slots = self._source.slots
+        single, self.single = self.single, {}
+        others, self.others = self.others, {}
         for target in targets:
-            before = old.pop(target.name, None)
-            if before and before.target.identity == target.identity:
-                self.trees[target.name] = replace(before, target=target)
+            before, kept = (others, self.others) if target.many else (single, self.single)
+            tree = before.get(target.name)
+            if tree and tree.target and tree.target.identity == target.identity:
+                tree.target = before.pop(target.name).target = target
+                kept[target.name] = tree
             else:
-                if before:
-                    self.retired.append(before)
-                self.trees[target.name] = Tree(target, self._open_slot())
-        self.retired += old.values()
+                slot = slots.take_extra() if target.many else slots.take()
+                if slot is None:
+                    raise AssertionError("ask slots_left before")
+                kept[target.name] = Tree(target, slot, time.time_ns(), shared=target.many)
+        self._gone += [*single.values(), *others.values()]
+        self._rulebook = Rulebook(
+            targets, exclude, self._places, partial(find_uid, self._paths.rootfs), self._rulebook
+        )
         self._begin()
+        for tree in (*self.single.values(), *self.others.values()):
+            if tree.target:
+                self._describe(tree.target, tree.slot)
+        rules = self._rulebook.rule_set(self._slot_of, lambda t: self.others[t.name].slot)
+        self._ranking = Ranking(self._settings, self._rulebook.process_rules(self._slot_of))
+        self._source.set_rules(rules)
+        self._cgroups.configure(self._rulebook, self.single, self.others)
+        self._scanned_s = 0.0
         self._resolve_roots(self._source.list_processes())
         for key, root in self._roots().items():
             now = self._source.member(key)
-            wanted = as_root(now, root).decided()
+            wanted = self._ranking.decided(as_root(now, root), now)
             if root.follow_forks and wanted != now:
                 self._source.set_member(key, wanted)
 
-    def slots_left(self) -> int:
-        return self._max_trees + 1 - self._next_slot
+    def room_for(self, targets: Iterable[Target]) -> bool:
+        """Whether limits.trees leaves a slot for each new one of these."""
+        now = {tree.target.identity for tree in self.single.values() if tree.target}
+        new = [t for t in targets if not t.many and t.identity not in now]
+        return len(new) <= self._source.slots.spare
 
-    def _open_slot(self) -> int:
-        slot = self._next_slot
-        self._source.open_slot(slot)
-        self._next_slot += 1
-        return slot
+    def _slot_of(self, target: Target) -> int:
+        return self.single[target.name].slot
+
+    def _places(self, target: Target) -> Iterable[tuple[int | None, str]]:
+        return self._cgroups_seen.locate(target.cgroup or "/", target.absolute)
+
+    def _describe(self, target: Target, slot: int) -> None:
+        matches = [match.name for match in self._rulebook.matches]
+        settings = TreeSettings(
+            self._rulebook.excluded_by(target),
+            matches.index(target.name) if target.match else 0,
+            GROUP_BY.index(target.group_by),
+        )
+        if self._settings.get(slot) != settings:
+            self._settings[slot] = settings
+            self._source.slots.describe(slot, settings)
+
+    # Syncs
 
     def sync(self) -> None:
         """Makes the kernel follow exactly the targets' processes, whoever is born meanwhile."""
@@ -114,12 +167,16 @@ class Tracker:
         self._source.announce_change()
         self._settled = -1
         self._source.keep_edges(True)
-        self._before = self._source.members()
+        bits = self._rulebook.bits_in_use
+        self._before = {
+            key: member._replace(excluded=member.excluded & bits)
+            for key, member in self._source.members().items()
+        }
 
     def _sync(self) -> bool:
         """Once. False if the tree went on changing through all rounds."""
         source = self._source
-        self._list_cgroups()
+        self._find_cgroups()
         complete = any(not self._close() and self._carry() for _ in range(_MAX_ROUNDS))
         self._sweep()
         source.keep_edges(False)
@@ -127,9 +184,14 @@ class Tracker:
         source.count_incomplete(lost)  # for good: nobody else knew
         return complete
 
-    def tend(self) -> None:
+    def tend(self, events: Sequence[Event] = ()) -> None:
         """What is due now and then: cheap when nothing happened."""
-        moved = self._list_cgroups()
+        self._learn_programs(events)
+        moved = self._cgroups.learn(e for e in events if e.kind != EVENT_GROUP)
+        moved |= self._find_cgroups()
+        moved |= self._cgroups.choose(self._metadata.version())
+        if any(t.target and t.target.pidfile for t in self.single.values()) and self._follow_files():
+            return
         lost = self._source.lost_processes()
         if moved:
             self._source.announce_change()
@@ -138,23 +200,52 @@ class Tracker:
             self._lost_before = lost
             self._carry()
 
+    def _follow_files(self) -> bool:
+        """Looks at pidfiles. True if a process was taken over."""
+        alive = _alive(self._source.list_processes())
+        changed = self._pidfiles.changed(self.single.values(), alive)
+        if changed:
+            self._begin()
+            self.sync()
+        return changed
+
+    def _find_cgroups(self) -> bool:
+        """True if one was listed that was not before."""
+        moved = self._cgroups.look()
+        lost = self._source.events_lost()
+        due = time.monotonic() - self._scanned_s >= _SCAN_EVERY_S or not self._scanned_s
+        if due or lost != self._events_lost or not self._cgroups_seen.sees_all():
+            self._events_lost, self._scanned_s = lost, time.monotonic()
+            moved |= self._cgroups.scan()
+        return moved
+
     def _close(self) -> bool:
         """One round of closing over parents. True if the kernel learned something new."""
         source = self._source
         processes = source.list_processes()
-        active = {t.slot for t in self.trees.values() if t.target.follow_forks} | {SLOT_EXCLUDED}
-        node = next((t.slot for t in self.trees.values() if t.target.kind == "all"), 0)
+        kernel = {p.key for p in processes if p.flags & PROCESS_KERNEL}
+        active = {t.slot for t in self.single.values() if t.target and t.target.follow_forks}
+        node = next((t.slot for t in self.single.values() if t.target and t.target.kind == "all"), 0)
+        holds = cache(lambda key: 0 if key in kernel else self._rules_for(key))
         closed = close_over(
-            processes, source.edges(), self._roots(), node, self._before, active.__contains__
-        )
+            processes, source.edges(), self._roots(), node, self._before,
+            (active | {SLOT_EXCLUDED}).__contains__, self._ranking, holds,
+        )  # fmt: skip
         known = {process.key: process.member for process in processes}
         wrote = False
         for key, member in closed.items():
             now = known.get(key) or source.member(key)
-            wanted = member._replace(cgroup=now.cgroup).decided()
+            wanted = self._ranking.decided(member._replace(cgroup=now.cgroup), now)
             if wanted != now and source.set_member(key, wanted):
                 wrote = True
         return wrote
+
+    def _rules_for(self, key: ProcessKey) -> int:
+        """Of what a process runs now."""
+        if not self._ranking.rules:
+            return 0
+        texts = procfs.texts(self._paths.procfs, key.tgid)
+        return self._rulebook.holds(texts) if texts else 0
 
     def _carry(self) -> bool:
         """Passes until one changes nothing. True if the kernel is settled."""
@@ -191,8 +282,8 @@ class Tracker:
 
     def _roots(self) -> dict[ProcessKey, Root]:
         roots = {self._own_key: Root(SLOT_EXCLUDED)} if self._own_key else {}
-        for tree in self.trees.values():
-            if tree.root:
+        for tree in self.single.values():
+            if tree.root and tree.target:
                 roots[tree.root] = Root(
                     tree.slot,
                     follow_forks=tree.target.follow_forks,
@@ -202,37 +293,100 @@ class Tracker:
 
     def _resolve_roots(self, processes: list[Process]) -> None:
         """PIDs to processes, once for each reading of the config."""
-        alive = {p.key.tgid: p.key for p in processes if p.flags & PROCESS_ALIVE}
-        for process in processes:  # what the iterator hides is still known to its children
-            alive.setdefault(process.parent.tgid, process.parent)
+        alive = _alive(processes)
         self._own_key = alive.get(self._own_pid)
-        inside = cache(partial(procfs.numbers_inside, self._proc))
-        for tree in self.trees.values():
-            pid = tree.target.pid
-            if pid is None:
+        inside = cache(partial(procfs.numbers_inside, self._paths.procfs))
+        for tree in self.single.values():
+            target = tree.target
+            if target is None or target.pid is None:
                 continue
-            reason = procfs.why_not(self._proc, pid, inside)
-            tree.root = None if reason else alive.get(pid)
+            reason = procfs.why_not(self._paths.procfs, target.pid, inside)
+            tree.root = None if reason else alive.get(target.pid)
             if reason:
-                log.warning("target %s is down until the next reload: %s", tree.target.name, reason)
+                log.warning("target %s is down until the next reload: %s", target.name, reason)
+        self._pidfiles.changed(self.single.values(), alive)
 
-    def _list_cgroups(self) -> bool:
-        """Looks where the listed cgroups are now. True if one came or went."""
-        changed = False
-        for tree in self.trees.values():
-            if tree.target.cgroup is None:
-                continue
-            found = self._cgroups.find(tree.target.cgroup, tree.target.absolute)
-            if found != tree.cgroups or not tree.looked:
-                changed = True
-                if tree.cgroups and not found:
-                    log.warning("target %s: its cgroup is gone, looked for again", tree.target.name)
-                elif not found:
-                    reason = self._cgroups.why_not(tree.target.cgroup, tree.target.absolute)
-                    log.warning("target %s is down: %s", tree.target.name, reason)
-                elif tree.looked:
-                    log.info("target %s: its cgroup is there", tree.target.name)
-                tree.cgroups, tree.looked = found, True
-        listed = {key: tree.slot for tree in self.trees.values() for key in tree.cgroups}
-        self._source.set_cgroups(listed)
-        return changed
+    # Trees and their slots
+
+    def trees(self) -> Iterator[Tree]:
+        """All that are there, with those that wait for their metadata."""
+        yield from self.single.values()
+        yield from self.others.values()
+        yield from self._cgroups.by_path.values()
+
+    def reap(self) -> tuple[dict[int, Tree], Reading | None]:
+        """Slots that are free now, whose they were, and their last numbers."""
+        self._gone += self._cgroups.gone
+        self._cgroups.gone.clear()
+        now_ns = time.time_ns()
+        ready = [t for t in self._gone if not self._waits(t, now_ns)]
+        if not ready:
+            return {}, None
+        for tree in ready:
+            self._freeze(tree)
+        owners = {slot: tree for tree in ready for slot in tree.slots}
+        free, reading = self._source.release(owners.keys())
+        for slot in free:
+            self._settings.pop(slot, None)
+            owners[slot].programs.pop(slot, None)
+        done = {id(t) for t in ready if t.slot in free and not t.programs}
+        self._gone = [tree for tree in self._gone if id(tree) not in done]
+        return {slot: owners[slot] for slot in free}, reading
+
+    def refused(self) -> dict[str, int]:
+        """What was not followed though it was listed, so far, by reason."""
+        return dict(self._pidfiles.refused)
+
+    def shares(self, slot: int) -> bool:
+        """Whether a tree found no slot of its own, and uses this one."""
+        return any(tree.slot == slot for tree in self._cgroups.by_path.values() if tree.shared)
+
+    def folded(self) -> dict[str, int]:
+        """What found no slot of its own, so far, by reason."""
+        return {
+            "tree_limit": self._cgroups.folded,
+            "program_limit": self._source.folded_programs(),
+        }
+
+    def held_back(self) -> int:
+        return sum(1 for tree in self._cgroups.by_path.values() if tree.labels is None)
+
+    def count(self, name: str) -> int:
+        """How many trees a target has now."""
+        if name in self.single:
+            return int(self.single[name].present)
+        paths = self._cgroups.by_path.values()
+        return sum(1 for tree in paths if tree.target and tree.target.name == name)
+
+    def _waits(self, tree: Tree, now_ns: int) -> bool:
+        return tree.labels is None and self._labeller.waits(tree.path, tree.since_ns, now_ns)
+
+    def _freeze(self, tree: Tree) -> None:
+        if tree.labels is None and tree.target is not None:
+            tree.labels = self._labeller.labels(tree.target, tree.path)
+
+    def freeze_labels(self) -> None:
+        """Names the trees of which all is known, or for which nothing more is waited for."""
+        now_ns = time.time_ns()
+        for tree in self.trees():
+            if not tree.shared and tree.labels is None and not self._waits(tree, now_ns):
+                self._freeze(tree)
+
+    def _learn_programs(self, events: Iterable[Event]) -> None:
+        """What the kernel split off by `group_by`."""
+        by_slot = None
+        for event in events:
+            if event.kind == EVENT_GROUP:
+                by_slot = by_slot or {tree.slot: tree for tree in (*self.trees(), *self._gone)}
+                self._source.slots.adopt(event.slot)
+                if event.tree in by_slot:
+                    name = event.text.decode(errors="replace")
+                    by_slot[event.tree].programs[event.slot] = name
+
+
+def _alive(processes: Iterable[Process]) -> dict[int, ProcessKey]:
+    processes = list(processes)
+    alive = {p.key.tgid: p.key for p in processes if p.flags & PROCESS_ALIVE}
+    for process in processes:  # what the iterator hides is still known to its children
+        alive.setdefault(process.parent.tgid, process.parent)
+    return alive

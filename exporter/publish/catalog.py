@@ -14,13 +14,22 @@ Kind = Literal["counter", "gauge", "histogram"]
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One family: what it is called, what it is, which labels tell its series apart."""
+    """One family: what it is called, what it is, which labels tell its series apart.
+
+    In the place of `target` its series have all labels of their label set; those that are
+    `per_target`, of which there is one for each target, have its static labels only.
+    """
 
     name: str
     kind: Kind
     help: str
     labels: tuple[str, ...] = ()
     unit: str = ""
+    per_target: bool = False
+
+    @property
+    def about_targets(self) -> bool:
+        return "target" in self.labels
 
     @property
     def family(self) -> str:
@@ -85,12 +94,25 @@ CATALOG: tuple[Metric, ...] = (
         "Processes of the tree that ended: with status 0 (ok), another (error), by a signal.",
         ("target", "outcome"),
     ),
-    Metric("proctree_target_up", "gauge", "1 while the target has a live process.", _TARGET),
-    Metric("proctree_target_trees", "gauge", "Process trees that the target has now.", _TARGET),
+    Metric(
+        "proctree_target_up",
+        "gauge",
+        "1 while the target has a live process.",
+        _TARGET,
+        per_target=True,
+    ),
+    Metric(
+        "proctree_target_trees",
+        "gauge",
+        "Process trees that the target has now.",
+        _TARGET,
+        per_target=True,
+    ),
     Metric(
         "proctree_target_info",
         "gauge",
-        "What the target is, and what was listed to find it.",
+        "What the trees are: what was listed to find them, whose they are, chosen labels of their"
+        " pods; empty where trees of one label set disagree.",
         ("target", "kind", "root"),
     ),
     Metric(
@@ -124,6 +146,39 @@ CATALOG: tuple[Metric, ...] = (
         "gauge",
         "Samples that did not fit under the limit and were folded into other.",
     ),
+    Metric("proctree_exporter_trees", "gauge", "Process trees followed now."),
+    Metric("proctree_exporter_trees_limit", "gauge", "Process trees that can be followed."),
+    Metric(
+        "proctree_exporter_trees_held_back",
+        "gauge",
+        "Process trees that are counted and not exposed yet: they wait for their metadata.",
+    ),
+    Metric(
+        "proctree_exporter_trees_folded_total",
+        "counter",
+        "Process trees that found no room of their own and share one whose labels are other.",
+        _REASON,
+    ),
+    Metric(
+        "proctree_exporter_refused_total",
+        "counter",
+        "What was found and not followed, because it cannot be what was meant.",
+        _REASON,
+    ),
+    Metric(
+        "proctree_exporter_pod_metadata_age_seconds",
+        "gauge",
+        "Time since the API server last confirmed what is known of the node's pods.",
+        (),
+        "seconds",
+    ),
+    Metric(
+        "proctree_exporter_pod_metadata_failures_total",
+        "counter",
+        "Requests for the node's pods that failed.",
+        _REASON,
+    ),
+    Metric("proctree_exporter_pod_metadata_pods", "gauge", "Pods of the node that are known."),
     Metric("proctree_exporter_map_entries", "gauge", "Entries in a BPF map now.", _MAP),
     Metric("proctree_exporter_map_max_entries", "gauge", "Entries a BPF map can hold.", _MAP),
     Metric(

@@ -6,25 +6,39 @@ nor the client library would notice. What carries equal labels is summed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import add
 from typing import NamedTuple
 
 from exporter.model.classes import class_of
-from exporter.model.snapshot import Call, InFlight, Snapshot, TargetState
-from exporter.publish.buckets import Distribution, bounds_of, distribution
+from exporter.model.labels import LabelSet
+from exporter.model.snapshot import Call, InFlight, Snapshot, TargetState, TreeState
+from exporter.publish.buckets import Bounds, Distribution, bounds_of, distribution
 from exporter.publish.shape import Shape
+
+#: The values of a label set, in the order of the snapshot's `label_names`.
+Head = tuple[str, ...]
 
 
 class Row(NamedTuple):
-    """One call of one target, or one class of calls, with its sums."""
+    """One call of one label set, or one class of calls, with its sums."""
 
-    labels: tuple[str, str]  # target and syscall, or target and class
+    head: Head
+    name: str  # of the call, or of the class
     total: int
     distribution: Distribution
     errors: tuple[tuple[str, int], ...]
     created_ns: int
+
+
+class Flight(NamedTuple):
+    """Calls of one label set that are in the kernel now."""
+
+    head: Head
+    syscall: str
+    number: int
+    oldest_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +49,8 @@ class Digest:
     shape: Shape
     calls: list[Row]
     classes: list[Row]
-    in_flight: list[InFlight]
+    in_flight: list[Flight]
+    trees: list[tuple[Head, TreeState]]
     targets: list[TargetState]
 
 
@@ -52,78 +67,117 @@ class Cleaner(dict[str, str]):
         return clean
 
 
-def digest(snapshot: Snapshot, shape: Shape) -> Digest:
+class _Heads:
+    """Label sets to heads. One label set is one object all over a snapshot: so by identity."""
+
+    def __init__(self, names: tuple[str, ...], clean: Cleaner) -> None:
+        self._names, self._clean = names, clean
+        self._known: dict[int, Head] = {}
+        self._same: dict[Head, Head] = {}
+
+    def __getitem__(self, labels: LabelSet) -> Head:
+        head = self._known.get(id(labels))
+        if head is None:
+            values = dict(labels)
+            head = tuple([self._clean[values.get(name, "")] for name in self._names])
+            head = self._known[id(labels)] = self._same.setdefault(head, head)
+        return head
+
+
+def digest(snapshot: Snapshot, shape: Shape, *, native: bool = True) -> Digest:
+    """`native`: whether the kernel's buckets of classes are wanted, which text does not show."""
     clean = Cleaner()
+    heads = _Heads(snapshot.label_names, clean)
     targets: dict[str, TargetState] = {}
-    for state in snapshot.targets:
-        name = clean[state.name]
-        targets[name] = _sum_targets(targets[name], state) if name in targets else state
-    rows = _rows(snapshot, shape, clean, targets)
-    in_flight: dict[tuple[str, str], InFlight] = {}
-    for flight in snapshot.in_flight:
-        key = (clean[flight.target], clean[flight.syscall])
-        count, oldest_ns = flight.count, flight.oldest_ns
-        if key in in_flight:
-            count += in_flight[key].count
-            oldest_ns = max(oldest_ns, in_flight[key].oldest_ns)
-        if count:
-            in_flight[key] = InFlight(*key, count, oldest_ns)
+    for target in snapshot.targets:
+        name = clean[target.name]
+        targets[name] = _sum_targets(targets[name], target) if name in targets else target
+    trees: dict[Head, TreeState] = {}
+    for tree in snapshot.trees:
+        head = heads[tree.labels]
+        trees[head] = _sum_trees(trees[head], tree) if head in trees else tree
+    rows = _rows(snapshot, shape, heads, clean, targets)
     return Digest(
         snapshot,
         shape,
         rows,
-        _class_rows(rows) if shape.by_class else [],
-        [in_flight[key] for key in sorted(in_flight)],
+        _class_rows(rows, native) if shape.by_class else [],
+        _in_flight(snapshot.in_flight, heads, clean),
+        [(head, trees[head]) for head in sorted(trees)],
         [replace(targets[name], name=name) for name in sorted(targets)],
     )
 
 
 def _rows(
-    snapshot: Snapshot, shape: Shape, clean: Cleaner, targets: Mapping[str, TargetState]
+    snapshot: Snapshot,
+    shape: Shape,
+    heads: _Heads,
+    clean: Cleaner,
+    targets: Mapping[str, TargetState],
 ) -> list[Row]:
-    calls: dict[tuple[str, str], Call] = {}
+    found: dict[Head, dict[str, Call]] = {}
     for call in snapshot.calls:
-        key = (clean[call.target], clean[call.syscall])
-        calls[key] = _sum_calls(calls[key], call) if key in calls else call
-    bounds = {
-        name: bounds_of(state.bounds if shape.classic else (), snapshot.scale)
-        for name, state in targets.items()
-    }
-    default = bounds_of(None if shape.classic else (), snapshot.scale)
+        calls = found.setdefault(heads[call.labels], {})
+        name = clean[call.syscall]
+        calls[name] = _sum_calls(calls[name], call) if name in calls else call
+    scale = snapshot.scale
     rows = []
-    for key in sorted(calls):
-        call = calls[key]
-        timed = distribution(call.buckets, call.sum_ns, bounds.get(key[0], default), snapshot.scale)
-        total = call.untimed + timed.cumulative[-1]
-        errors = call.errors
-        if len(errors) > 1:
-            errors = tuple(sorted(sum_counts(errors).items()))
-        rows.append(Row(key, total, timed, errors, call.created_ns))
+    for head in sorted(found):
+        bounds = _bounds(targets.get(head[0]), shape, scale)
+        calls = found[head]
+        for name in sorted(calls):
+            call = calls[name]
+            timed = distribution(call.buckets, call.sum_ns, bounds, scale)
+            errors = call.errors
+            if len(errors) > 1:
+                errors = tuple(sorted(sum_counts(errors).items()))
+            total = call.untimed + timed.cumulative[-1]
+            rows.append(Row(head, name, total, timed, errors, call.created_ns))
     return rows
 
 
-def _class_rows(rows: Iterable[Row]) -> list[Row]:
+def _bounds(target: TargetState | None, shape: Shape, scale: int) -> Bounds:
+    if not shape.classic:
+        return bounds_of((), scale)
+    return bounds_of(target.bounds if target else None, scale)
+
+
+def _class_rows(rows: Iterable[Row], native: bool) -> list[Row]:
     """The same numbers by class. Buckets are linear: what is summed may be sums already."""
-    members: dict[tuple[str, str], list[Row]] = {}
+    members: dict[Head, dict[str, list[Row]]] = {}
     for row in rows:
-        target, syscall = row.labels
-        members.setdefault((target, class_of(syscall)), []).append(row)
+        members.setdefault(row.head, {}).setdefault(class_of(row.name), []).append(row)
     classes = []
-    for key in sorted(members):
-        of_class = members[key]
-        parts = [row.distribution for row in of_class]
-        timed = parts[0]._replace(
-            cumulative=_column_sums(part.cumulative for part in parts),
-            sum_ns=sum(part.sum_ns for part in parts),
-            buckets=_column_sums(part.buckets for part in parts),
-        )
-        created_ns = min(row.created_ns for row in of_class)
-        classes.append(Row(key, sum(row.total for row in of_class), timed, (), created_ns))
+    for head, of_head in members.items():
+        for name in sorted(of_head):
+            of_class = of_head[name]
+            parts = [row.distribution for row in of_class]
+            timed = parts[0]._replace(
+                cumulative=_column_sums([part.cumulative for part in parts]),
+                sum_ns=sum(part.sum_ns for part in parts),
+                buckets=_column_sums([part.buckets for part in parts]) if native else (),
+            )
+            created_ns = min(row.created_ns for row in of_class)
+            total = sum(row.total for row in of_class)
+            classes.append(Row(head, name, total, timed, (), created_ns))
     return classes
 
 
-def _column_sums(lines: Iterable[Iterable[int]]) -> list[int]:
-    return list(map(sum, zip(*lines, strict=True)))
+def _column_sums(lines: Sequence[Sequence[int]]) -> Sequence[int]:
+    return lines[0] if len(lines) == 1 else list(map(sum, zip(*lines, strict=True)))
+
+
+def _in_flight(flights: Iterable[InFlight], heads: _Heads, clean: Cleaner) -> list[Flight]:
+    found: dict[tuple[Head, str], Flight] = {}
+    for flight in flights:
+        key = (heads[flight.labels], clean[flight.syscall])
+        count, oldest_ns = flight.count, flight.oldest_ns
+        if key in found:
+            count += found[key].number
+            oldest_ns = max(oldest_ns, found[key].oldest_ns)
+        if count:
+            found[key] = Flight(*key, count, oldest_ns)
+    return sorted(found.values())
 
 
 def _sum_calls(one: Call, other: Call) -> Call:
@@ -137,11 +191,9 @@ def _sum_calls(one: Call, other: Call) -> Call:
     )
 
 
-def _sum_targets(one: TargetState, other: TargetState) -> TargetState:
+def _sum_trees(one: TreeState, other: TreeState) -> TreeState:
     return replace(
         one,
-        up=one.up or other.up,
-        trees=one.trees + other.trees,
         processes=one.processes + other.processes,
         threads=sum_counts((*one.threads.items(), *other.threads.items())),
         forks=one.forks + other.forks,
@@ -149,6 +201,10 @@ def _sum_targets(one: TargetState, other: TargetState) -> TargetState:
         exits=sum_counts((*one.exits.items(), *other.exits.items())),
         created_ns=min(one.created_ns, other.created_ns),
     )
+
+
+def _sum_targets(one: TargetState, other: TargetState) -> TargetState:
+    return replace(one, up=one.up or other.up, trees=one.trees + other.trees)
 
 
 def sum_counts(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:

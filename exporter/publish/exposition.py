@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from exporter.model.snapshot import Snapshot
 from exporter.publish.digest import digest
-from exporter.publish.families import Family, families
+from exporter.publish.families import families
 from exporter.publish.negotiate import Format
 from exporter.publish.process import process_families, process_registry
 from exporter.publish.protobuf import CONTENT_TYPE as PROTOBUF
@@ -41,21 +41,14 @@ class Exposition:
             body += chunk
         return body
 
-    def families(self, snapshot: Snapshot) -> list[Family]:
-        return self._families(snapshot, self.shape)
-
-    def _families(self, snapshot: Snapshot, shape: Shape) -> list[Family]:
-        own = process_families(self._process) if self._process else []
-        return families(digest(snapshot, shape)) + own
-
     def _chunks(self, snapshot: Snapshot, format_: Format) -> Iterator[bytes]:
         shape = self.shape
-        found = self._families(snapshot, shape)
+        digested = digest(snapshot, shape, native=format_ is Format.PROTOBUF and shape.native)
+        found = families(digested) + (process_families(self._process) if self._process else [])
         if format_ is Format.PROTOBUF:
             return protobuf(found, shape.native)
-        if format_ is Format.OPENMETRICS:
-            return openmetrics(found)
-        return prometheus(found)
+        found = [family for family in found if not family.native_only]
+        return openmetrics(found) if format_ is Format.OPENMETRICS else prometheus(found)
 
 
 def _compressed(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -36,8 +36,9 @@ def process_families(registry: CollectorRegistry) -> list[Family]:
         families.append(
             Family(
                 Metric(metric.name + suffix, _KINDS[metric.type], metric.documentation, labels),
+                (),
                 labels,
-                [(values, _exact(points[values]), 0) for values in sorted(points)],
+                [((), values, _exact(points[values]), 0) for values in sorted(points)],
             )
         )
     return families

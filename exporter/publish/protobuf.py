@@ -12,6 +12,7 @@ from functools import lru_cache
 from struct import Struct
 
 from exporter.publish.buckets import ZERO_THRESHOLD, Bounds, Distribution, native
+from exporter.publish.digest import Head
 from exporter.publish.families import Family
 
 CONTENT_TYPE = (
@@ -82,17 +83,25 @@ def _points(family: Family, native_histograms: bool) -> Iterator[bytes]:
     value_tag = _tag(_VALUES[kind], _BYTES)
     metric_tag = _tag(4, _BYTES)
     created = _Created(_CREATED[kind]) if kind in _CREATED else None
-    pairs = [_Pairs(label) for label in family.labels]
-    for values, number, created_ns in family.points:
+    shared = [_Pairs(label) for label in family.head]
+    own = [_Pairs(label) for label in family.own]
+    heads: dict[Head, bytes] = {}
+    for head, values, number, created_ns in family.points:
         if isinstance(number, Distribution):
-            value = _histogram(number, native_histograms)
+            value = _histogram(number, native_histograms, not family.native_only)
         else:
             value = b"\x09" + _double(number)
         if created is not None and created_ns:
             value += created[created_ns]
-        labels = b"".join([pair[text] for pair, text in zip(pairs, values, strict=True)])
-        body = b"".join((labels, value_tag, varint(len(value)), value))
+        labels = heads.get(head)
+        if labels is None:
+            labels = heads[head] = _labels(shared, head)
+        body = b"".join((labels, _labels(own, values), value_tag, varint(len(value)), value))
         yield metric_tag + varint(len(body)) + body
+
+
+def _labels(pairs: list[_Pairs], values: tuple[str, ...]) -> bytes:
+    return b"".join([pair[text] for pair, text in zip(pairs, values, strict=True)])
 
 
 class _Pairs(dict[str, bytes]):
@@ -121,10 +130,11 @@ class _Created(dict[int, bytes]):
         return created
 
 
-def _histogram(value: Distribution, native_histograms: bool) -> bytes:
+def _histogram(value: Distribution, native_histograms: bool, classic: bool) -> bytes:
     """Without +Inf, which is optional here and equals the count."""
     parts = [_COUNT, varint(value.cumulative[-1]), _SUM, _double(value.sum_ns / 10**9)]
-    for number, bound in zip(value.cumulative, _bounds(value.bounds), strict=False):
+    bounds = _bounds(value.bounds) if classic else ()
+    for number, bound in zip(value.cumulative, bounds, strict=False):
         count = varint(number)
         parts += _BUCKET, _SMALL[len(count) + 10], _COUNT, count, bound
     if native_histograms:

@@ -1,49 +1,61 @@
-"""Which histograms are shown, and what a call costs in exposed samples because of it."""
+"""Which histograms are shown in which format, and what things cost because of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
+from exporter.model.admission import NOTHING, Costs, Price
 from exporter.model.histogram import CLASSIC_LOG2
 
-SAMPLES_PER_ERROR = 1  # proctree_syscall_errors_total, for each errno of a call
-SAMPLES_PER_IN_FLIGHT = 2  # how many and how old, for each call that is in flight
-SAMPLES_PER_TARGET = 13  # up, trees, info, processes, forks, execs, 4 states, 3 outcomes
+_ONE = Price(1, 1)
+_PER_TARGET = 2  # up, trees
+_PER_LABEL_SET = 11  # info, processes, forks, execs, 4 states, 3 outcomes
+_PER_IN_FLIGHT = 2  # how many and how old
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The setting `histograms`: by what, and in which form."""
+    """The setting `histograms`: by what, and in which form.
+
+    With `classic` "class" only the classes have classic buckets; those by call are then native or
+    nothing, and so not in text at all.
+    """
 
     by: Literal["syscall", "class", "both"] = "syscall"
-    classic: bool = True
+    classic: bool | Literal["class"] = True
     native: bool = True
 
     @property
-    def by_syscall(self) -> bool:
-        return self.by != "class"
+    def calls_in_text(self) -> bool:
+        return self.by != "class" and self.classic != "class"
+
+    @property
+    def calls_in_protobuf(self) -> bool:
+        return self.calls_in_text or (self.by != "class" and self.native)
 
     @property
     def by_class(self) -> bool:
         return self.by != "syscall"
 
 
-def samples_per_histogram(shape: Shape, bounds: tuple[int, ...] | None = None) -> int:
-    """A bucket per bound, +Inf, the sum and the count; without classic buckets the last three."""
-    if not shape.classic:
-        return 3
-    return len(CLASSIC_LOG2 if bounds is None else bounds) + 3
+def costs(shape: Shape, bounds: int = len(CLASSIC_LOG2)) -> Costs:
+    """What things cost; `bounds` is the number of classic bounds of targets that do not say.
 
-
-def samples_per_call(shape: Shape, bounds: tuple[int, ...] | None = None) -> int:
-    """What (target, syscall) adds whether or not it ever failed: its count and its histogram.
-
-    It may add SAMPLES_PER_ERROR for each errno, and SAMPLES_PER_IN_FLIGHT while in flight.
+    A histogram is in text a bucket per bound, +Inf, the sum and the count. Prometheus takes from
+    protobuf the same samples, or, where there is a native one, that and no other.
     """
-    return 1 + (samples_per_histogram(shape, bounds) if shape.by_syscall else 0)
-
-
-def samples_per_class(shape: Shape, bounds: tuple[int, ...] | None = None) -> int:
-    """What (target, class) adds when the first call of that class is seen."""
-    return samples_per_histogram(shape, bounds) if shape.by_class else 0
+    histogram = Price(3, 1 if shape.native else 3)
+    bound = Price(1, 0 if shape.native else 1) if shape.classic else NOTHING
+    by_call = histogram if shape.calls_in_text else Price(0, int(shape.calls_in_protobuf))
+    return Costs(
+        target=_ONE * _PER_TARGET,
+        own=_ONE * _PER_LABEL_SET,
+        call=_ONE + by_call,
+        call_bound=bound if shape.calls_in_text else NOTHING,
+        class_=histogram if shape.by_class else NOTHING,
+        class_bound=bound if shape.by_class else NOTHING,
+        error=_ONE,
+        in_flight=_ONE * _PER_IN_FLIGHT,
+        bounds=bounds,
+    )

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from exporter.publish.buckets import Bounds, Distribution
+from exporter.publish.digest import Head
 from exporter.publish.families import Family
 
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
@@ -70,9 +71,15 @@ def _family(head: str, family: Family, escaped: Escaped) -> Iterator[bytes]:
 def _lines(family: Family, escaped: Escaped) -> Iterator[str]:
     """A line, or for a histogram its lines, for each point."""
     name = family.metric.name
-    pattern = ",".join(f'{label}="%s"' for label in family.labels)
-    for values, number, _ in family.points:
-        labels = pattern % tuple([escaped[value] for value in values])
+    heads: dict[Head, str] = {}
+    pattern = ",".join(f'{label}="%s"' for label in family.own)
+    for head, values, number, _ in family.points:
+        labels = heads.get(head)
+        if labels is None:
+            pairs = zip(family.head, head, strict=True)
+            labels = ",".join(f'{label}="{escaped[value]}"' for label, value in pairs)
+            labels = heads[head] = labels + "," if labels and pattern else labels
+        labels += pattern % tuple([escaped[value] for value in values])
         if isinstance(number, Distribution):
             yield _histogram(name, labels, number)
         elif labels:

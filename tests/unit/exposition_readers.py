@@ -18,8 +18,12 @@ from tests.unit.publish_samples import snapshot
 Series = tuple[str, tuple[tuple[str, str], ...]]
 
 
-SHAPES = [Shape(by, classic, native) for by in ("syscall", "class", "both")
-          for classic in (True, False) for native in (True, False)]  # fmt: skip
+SHAPES = [
+    Shape(by, classic, native)
+    for by in ("syscall", "class", "both")
+    for classic in (True, False, "class")
+    for native in (True, False)
+]  # fmt: skip
 #: How publish_samples.HOSTILE arrives.
 CLEAN = 'cgroup:/a"b\\c\nd\ufffd'
 
@@ -71,3 +75,20 @@ def from_protobuf(body: bytes) -> dict[Series, float]:
                 value = metric.counter if metric.HasField("counter") else metric.gauge
                 add(family.name, labels, value.value)
     return found
+
+
+def native_series(body: bytes) -> set[Series]:
+    """As Prometheus takes it in with native histograms on: one series for each of these, without
+    the classic buckets beside it; a histogram that has none is taken apart."""
+    series = set(from_protobuf(body))
+    for family in decode(body):
+        for metric in family.metric:
+            if metric.HasField("histogram") and metric.histogram.HasField("schema"):
+                labels = {pair.name: pair.value for pair in metric.label}
+                les = [floatToGoString(b.upper_bound) for b in metric.histogram.bucket]  # type: ignore[no-untyped-call]
+                for le in (*les, "+Inf"):
+                    found = tuple(sorted({**labels, "le": le}.items()))
+                    series.remove((f"{family.name}_bucket", found))
+                series.remove((f"{family.name}_sum", tuple(sorted(labels.items()))))
+                # What is left, `_count`, stands for the native one.
+    return series

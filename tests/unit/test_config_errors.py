@@ -40,11 +40,19 @@ KEYS = {
         "1:12: unknown key 'self_cost' here; it belongs at the top of the file"
     ),
     "targets: [1]\nlimits: {zzz: 1}": (
-        "2:10: unknown key 'zzz'; known here: series, trees, processes"
+        "2:10: unknown key 'zzz'; known here: series, trees, processes, comms"
     ),
-    "- {match: {exe: /bin/sh}}": (
-        "1:4: key 'match': this version does not know it yet; remove it, or use a later version"
+    "- {pid: 1, spans: {}}": (
+        "1:12: key 'spans': this version does not know it yet; remove it, or use a later version"
     ),
+    "- {pid: 1, keep_gone: 1m}": (
+        "1:12: unknown key 'keep_gone' here; it belongs at the top of the file"
+    ),
+    "- {comm: sh}": "1:4: unknown key 'comm' here; it belongs under 'match' or 'exclude'",
+    "- {name: x, match: {namespace: y}}": (
+        "1:21: unknown key 'namespace' here; it belongs under the 'kubernetes' of a target"
+    ),
+    "targets: [1]\nexclude: {cmd: y}": "2:11: unknown key 'cmd'; did you mean 'cmdline'?",
     "targets: [1]\notlp: {}": (
         "2:1: key 'otlp': this version does not know it yet; remove it, or use a later version"
     ),
@@ -118,25 +126,41 @@ CGROUPS = {
     f"- /{'ä' * 2048}": (
         "1:3: cgroup: expected a path of at most 4095 bytes, found 4097; shorten it"
     ),
-    "- /kubepods.slice/**": (
-        "1:3: cgroup: expected the path of one cgroup, found '*' in '/kubepods.slice/**'; "
-        "this version does not know patterns yet: list each cgroup"
+    "- /kubepods.slice/[": (
+        "1:3: cgroup: glob '/kubepods.slice/[', character 17: the bracket is not closed; "
+        r"close it with ], or write \[ for a literal one"
+    ),
+    "- /a[/]": (
+        "1:3: cgroup: glob '/a[/]', character 3: brackets match no slash in a path; "
+        "write the slash without brackets"
+    ),
+    r"- /a\x2db*": (
+        r"1:3: cgroup: expected '\\x2d' in a pattern, where a backslash begins an escape, "
+        r"found '/a\x2db*'; double the backslash"
+    ),
+    "- /a/../*": (
+        "1:3: cgroup: expected a path without '..', found '/a/../*'; "
+        "write out where it leads, from the cgroup root"
     ),
 }
 
 TARGETS = {
-    "- {name: x}": ("1:3: target: expected exactly one of pid, cgroup, all, found none of them"),
+    "- {name: x}": (
+        "1:3: target: expected exactly one of "
+        "pid, pidfile, cgroup, systemd, container, kubernetes, match, all, found none of them"
+    ),
     "- {pid: 1, cgroup: /a}": (
-        "1:12: target: expected exactly one of pid, cgroup, all, found pid and cgroup; "
+        "1:12: target: expected exactly one of "
+        "pid, pidfile, cgroup, systemd, container, kubernetes, match, all, found pid and cgroup; "
         "make a target of each"
     ),
     "- {cgroup: /a, follow_forks: false}": (
-        "1:16: follow_forks: expected it beside 'pid', found it beside 'cgroup', where 'false' "
-        "has no meaning (children are in it, too); remove it"
+        "1:16: follow_forks: expected it beside 'pid', 'pidfile' or 'match', found it beside "
+        "'cgroup', where 'false' has no meaning (children are in it, too); remove it"
     ),
     "- {all: true, follow_forks: false}": (
-        "1:15: follow_forks: expected it beside 'pid', found it beside 'all', where 'false' "
-        "has no meaning (children are in it, too); remove it"
+        "1:15: follow_forks: expected it beside 'pid', 'pidfile' or 'match', found it beside "
+        "'all', where 'false' has no meaning (children are in it, too); remove it"
     ),
     "- {name: x, pid: 1}\n- {name: x, pid: 2}": (
         "2:10: name: 'x' is used twice, first on line 1; give each target its own"

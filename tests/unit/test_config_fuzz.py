@@ -16,7 +16,9 @@ _TOKENS = [
     *("\\U0011", "\0"),
     *("\x85", "\u2028", "\ufeff", "\r", "\ud800", "4711", "1", "0", "-1", "0777", "9" * 50),
     *("1e999", "true", "no", "~", "", ".inf", ".nan", "0.25", "/", "/a", "/a/../b", "/a*"),
-    *("/sys/fs/cgroup", "/sys/fs/cgroup/a"),
+    *("/sys/fs/cgroup", "/sys/fs/cgroup/a", "/**/", "/[", "/\\x2d*", "x.service", "5m", "class"),
+    *("{comm: a}", "{user: 0, exe: '**'}", "{app: web}", "[pod, image]", "[a/b]", "(a|b)*c{2,3}"),
+    *("name: x\n  ", "match: {", "kubernetes: {", "exclude: [{", "labels: {", "https://h:1"),
     *(f"{key.name}: " for key in KEYS),
     *(f"{name}: " for names in PLANNED.values() for name in names),
 ]  # fmt: skip

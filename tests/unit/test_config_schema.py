@@ -13,10 +13,24 @@ import pytest
 import yaml
 
 from exporter.config import schema
-from exporter.config.catalog import KEYS, PLANNED, SECTIONS, TARGET, TOP, Key, keys_of
+from exporter.config.catalog import (
+    API,
+    CONTAINER,
+    KEYS,
+    PLANNED,
+    PODS,
+    SECTIONS,
+    TARGET,
+    TARGET_KINDS,
+    TOP,
+    WORDS,
+    Key,
+    keys_of,
+)
 from exporter.config.load import load, parse
-from exporter.config.model import Config, Histograms, Limits, Target
+from exporter.config.model import Config, Histograms, KubernetesApi, Limits, Target
 from exporter.errors import ConfigError
+from exporter.model.target import ContainerWords, PodWords, Words
 
 CONFIG = Path(__file__).parents[2] / "config"
 FILES = [CONFIG / "default.yaml", *sorted((CONFIG / "examples").glob("*.yaml"))]
@@ -35,7 +49,7 @@ def fits(value: Any, rule: dict[str, Any]) -> bool:
         "integer": number and value == int(value),
     }
     text, items = isinstance(value, str), isinstance(value, list)
-    properties = rule.get("properties", {})
+    properties = set(rule.get("properties", ()))
     checks: dict[str, Callable[[Any], bool]] = {
         "$schema": lambda _: True,
         "$defs": lambda _: True,
@@ -47,7 +61,8 @@ def fits(value: Any, rule: dict[str, Any]) -> bool:
         "oneOf": lambda rules: sum(fits(value, rule) for rule in rules) == 1,
         "type": lambda name: types[name],
         "const": lambda const: value is const,
-        "enum": lambda words: value in words,
+        "enum": lambda words: any(type(value) is type(word) and value == word for word in words),
+        "not": lambda rule: not fits(value, rule),
         "minimum": lambda low: not number or value >= low,
         "maximum": lambda high: not number or value <= high,
         "exclusiveMinimum": lambda low: not number or value > low,
@@ -57,12 +72,26 @@ def fits(value: Any, rule: dict[str, Any]) -> bool:
         "minItems": lambda low: not items or len(value) >= low,
         "maxItems": lambda high: not items or len(value) <= high,
         "items": lambda rule: not items or all(fits(item, rule) for item in value),
+        "uniqueItems": lambda _: not items or len(set(map(json.dumps, value))) == len(value),
         "required": lambda names: not types["object"] or set(names) <= set(value),
         "properties": lambda rules: (
             not types["object"]
             or all(fits(value[name], rules[name]) for name in rules if name in value)
         ),
-        "additionalProperties": lambda _: not types["object"] or set(value) <= set(properties),
+        "additionalProperties": lambda rule: (
+            not types["object"]
+            or all(
+                rule is not False and fits(value[name], rule) for name in set(value) - properties
+            )
+        ),
+        "propertyNames": lambda rule: (
+            not types["object"] or all(fits(name, rule) for name in value)
+        ),
+        "minProperties": lambda low: not types["object"] or len(value) >= low,
+        "dependentRequired": lambda rules: (
+            not types["object"]
+            or all(set(rules[name]) <= set(value) for name in rules if name in value)
+        ),
     }
     return all(checks[word](argument) for word, argument in rule.items())
 
@@ -78,25 +107,46 @@ def loads(document: Any) -> bool:
 def document_with(key: Key, value: Any) -> Any:
     """A config that is good if `value` is good for `key`."""
     if key.section == TARGET:
-        root = {} if key.name in ("pid", "cgroup", "all") else {"pid": 4711}
+        root = {"name": "x"} if key.name in TARGET_KINDS else {"pid": 4711}
         return [root | {key.name: value}]
     if key.section == TOP:
         return {"targets": [4711]} | {key.name: value}
-    return {"targets": [4711], key.section: {key.name: value}}
+    if key.section in (WORDS, CONTAINER, PODS):
+        kind = "kubernetes" if key.section == PODS else key.section
+        return [{"name": "x", kind: {key.name: value}}]
+    above = "kubernetes" if key.section == API else key.section
+    more = {"by": "both"} if key.name == "classic" else {}
+    return {"targets": [4711], above: more | {key.name: value}}
 
 
 VALUES: list[Any] = [
     None, True, False, -1, 0, 1, 2, 3, 4, 15, 16, 999, 1000, 4096, 4097, 4194304, 4194305,
     10_000_001, 1.5, "", " ", "x", "x" * 200, "x" * 201, "/", "/a", "a", "/a*", "syscall", "1",
     [], [1], ["/a"], [0], ["a"], [None], [-0.5], [True], [{"pid": 1}], [{"pid": 1, "all": True}],
-    [{}], {}, {"x": 1},
+    [{}], {}, {"x": 1}, "a.b", "5m", "1m30s", "0s", "5x", "1m1h", "x.service", "x@1.slice",
+    "@.scope", "x@.service", "x.timer", "http://x", "https://10.0.0.1:6443/a", "ftp://x",
+    "https://a b", "class", "comm", ["comm"], ["comm", "exe"], ["exe", "exe"], ["pod"],
+    ["pod", "node"], "**/x", "**", ".*",
+    "x" * 15, "x" * 16, "*" * 16, "*" + "x" * 15, "?" * 16, "x" * 1024, "x" * 1025, 2**32 - 2,
+    2**32 - 1, "www-data", "a:b", ["x", "y"], ["x", 1], ["app", "a.b/c"], ["-a"], ["/a"], ["A.b/c"],
+    {"exe": "/x"}, {"comm": ["x", "y*"]}, {"comm": []}, {"user": 0}, {"user": "0"}, [{"comm": "x"}],
+    [{"comm": "x"}, {"exe": "x"}], {"name": "x"}, {"image_re": "x.*"}, {"pod": "x"},
+    {"labels": {"app": "web"}}, {"labels": {"a/b": ["x", "y"]}}, {"labels": {"a b": "x"}},
+    {"labels": {}},
+    {"team": "x"}, {"__x": "x"}, {"job": "x"}, {"le": "x"}, {"pod": 1}, {"a-b": "x"},
+    {"server": "https://x"}, {"node": "n1"}, {"node": "N1"}, {"token_file": "/t"}, {"app": ["x"]},
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key.path)
 def test_schema_and_loader_agree_on_each_key(key: Key) -> None:
-    """What the schema lets through for a key, the loader does, and the other way round."""
-    documents = [document_with(key, value) for value in VALUES]
+    """What the schema lets through for a key, the loader does, and the other way round.
+
+    Whether text is a regular expression, no schema says: none of ours begins with what repeats.
+    """
+    regex = key.name.endswith("_re")
+    values = [v for v in VALUES if not (regex and isinstance(v, str) and v.startswith(("*", "?")))]
+    documents = [document_with(key, value) for value in values]
     agreed = [(document, fits(document, SCHEMA)) for document in documents]
     assert agreed == [(document, loads(document)) for document in documents]
     assert any(good for _, good in agreed)
@@ -122,15 +172,25 @@ def test_the_schema_checked_in_is_the_one_generated() -> None:
     ("model", "section", "more"),
     [
         (Config, TOP, {"file", "warnings"}),
-        (Target, TARGET, {"kind", "line", "absolute"}),
+        (Target, TARGET, {"kind", "line", "absolute", "pattern"}),
+        (Words, WORDS, set()),
+        (ContainerWords, CONTAINER, set()),
+        (PodWords, PODS, set()),
+        (KubernetesApi, API, set()),
         (Histograms, "histograms", set()),
         (Limits, "limits", set()),
     ],
 )
 def test_the_model_has_a_field_for_each_key(model: Any, section: str, more: set[str]) -> None:
-    """A key that is read reaches the config by its own name (`all` is a kind of target)."""
-    fields = {field.name for field in dataclasses.fields(model)}
-    assert fields - more == set(keys_of(section)) - {"all"}
+    """A key that is read reaches the config by its own name.
+
+    `all` is a kind of target; what all targets inherit is in each; `x_re` is another `x`.
+    """
+    elsewhere = {"all"} if section == TARGET else set()
+    elsewhere |= {TOP: {"static_labels"}, "histograms": {"buckets"}}.get(section, set())
+    fields = {field.name.removesuffix("_ns") for field in dataclasses.fields(model)}
+    keys = {name.removesuffix("_re") for name in keys_of(section)}
+    assert fields - more == keys - elsewhere
 
 
 def test_no_key_is_known_and_planned() -> None:
@@ -156,8 +216,17 @@ def test_the_default_config_follows_pid_1_with_the_defaults() -> None:
 
 
 def test_the_default_config_names_every_setting() -> None:
-    """Who opens it sees all there is to set beside targets."""
-    written = yaml.safe_load(FILES[0].read_text())
+    """Who opens it sees all there is to set beside targets; what has no default, as a comment."""
+    text = FILES[0].read_text()
+    for section in (TOP, API, "histograms", "limits"):
+        indent = "" if section == TOP else "  "
+        for name in keys_of(section):
+            assert re.search(rf"^(# )?{indent}{name}:", text, re.MULTILINE), name
+
+
+def test_what_the_default_config_has_as_comments_is_good() -> None:
+    """The comment sign taken away from the settings, the file is a config with all of them."""
+    text = re.sub(r"^# (?=( *)(- )?[a-z_]+:( |$))", "", FILES[0].read_text(), flags=re.MULTILINE)
+    written = yaml.safe_load(text)
     assert set(written) == set(keys_of(TOP))
-    for section in ("histograms", "limits"):
-        assert set(written[section]) == set(keys_of(section))
+    assert parse(text, "c.yaml").warnings == ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exporter.config.load import parse
-from exporter.config.model import Config, Histograms, Limits, Target
+from exporter.config.model import Config, Histograms, KubernetesApi, Limits, Target
 
 
 def target(text: str, cgroup_root: str = "/sys/fs/cgroup") -> Target:
@@ -30,8 +30,14 @@ def test_the_short_form_is_the_long_form_with_defaults() -> None:
                 2,
             ),
         ),
+        exclude=(),
+        labels=None,
+        pod_labels=(),
+        keep_gone_ns=300_000_000_000,
+        metadata_timeout_ns=10_000_000_000,
+        kubernetes=KubernetesApi(None, None, None, None),
         histograms=Histograms("syscall", True, True, 2),
-        limits=Limits(20_000, 64, 32_768),
+        limits=Limits(20_000, 64, 32_768, 32),
         self_cost=False,
         warnings=(),
     )
@@ -44,12 +50,12 @@ def test_the_short_form_is_the_long_form_with_defaults() -> None:
 def test_every_setting_is_taken() -> None:
     """Each key of each section reaches the config; what is left out keeps its default."""
     config = parse(
-        "{targets: [1], self_cost: true, limits: {trees: 4096, series: 1000},"
+        "{targets: [1], self_cost: true, limits: {trees: 4096, series: 1000, comms: 1},"
         " histograms: {by: both, classic: false, native: false, scale: 0}}",
         "c.yaml",
     )
     assert config.histograms == Histograms("both", False, False, 0)
-    assert config.limits == Limits(1000, 4096, 32_768)
+    assert config.limits == Limits(1000, 4096, 32_768, 1)
     assert config.self_cost is True
 
 

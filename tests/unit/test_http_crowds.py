@@ -155,7 +155,7 @@ def test_many_idle_connections_and_half_requests(serve: Serve) -> None:
 
 def big_snapshot() -> Snapshot:
     calls = [call(f"t{n}", f"call{m}", 5) for n in range(100) for m in range(60)]
-    return Snapshot(1, 1, 2, calls, [], [], {})
+    return Snapshot(1, 1, 2, calls, [], [], [], {})
 
 
 def test_slow_readers_hold_up_nobody(serve: Serve) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,56 +11,31 @@ from exporter.kernel.records import (
     NUMBER_OTHER,
     NUMBER_UNKNOWN,
     NUMBERS,
-    SlotState,
-    Thread,
 )
-from exporter.kernel.source import RawCall, Reading, Sums
+from exporter.kernel.source import RawCall
 from exporter.kernel.syscalls import OTHER, UNKNOWN, Abi, load_names
-from exporter.model.admission import Admission, Costs
-from exporter.model.builder import (
-    Names,
-    build_calls,
-    build_in_flight,
-    build_targets,
-    thread_state,
+from exporter.model.names import Names, thread_state
+from tests.unit.account_samples import (
+    BUCKETS,
+    COSTS,
+    GETPID,
+    GETPPID,
+    PRICES,
+    by_name,
+    life,
+    only,
+    plain,
+    raw,
+    reading,
+    thread,
 )
-from exporter.model.snapshot import Call
-from exporter.model.target import Target
 
 NAMES = Names()
-BUCKETS = 4
-COSTS = Costs(target=10, call=7)
+A, B = only("a"), only("b")
 
 
 def code(abi: Abi, number: int) -> int:
     return abi << CODE_ABI_SHIFT | number
-
-
-def reading(
-    calls: list[RawCall] | None = None, threads: list[Thread] | None = None,
-    slots: Mapping[int, SlotState] | None = None, now: int = 0,
-) -> Reading:  # fmt: skip
-    return Reading(calls or [], threads or [], slots or {}, {}, [], {}, now)
-
-
-def raw(
-    slot: int, code_: int, untimed: int, buckets: tuple[int, ...] = (0,) * BUCKETS,
-    errors: Mapping[int, int] | None = None, other_errors: int = 0,
-) -> RawCall:  # fmt: skip
-    return RawCall(slot, code_, Sums(untimed, sum(buckets), other_errors, [*buckets]), errors or {})
-
-
-def admission(limit: int = 10**6, *targets: str) -> Admission:
-    made = Admission(limit, COSTS)
-    for name in targets or ("a",):
-        made.add_target(name, 1)
-    return made
-
-
-def by_name(calls: list[Call]) -> dict[tuple[str, str], Call]:
-    named = {(call.target, call.syscall): call for call in calls}
-    assert len(named) == len(calls), "a label set is exposed twice"
-    return named
 
 
 @pytest.mark.parametrize(
@@ -104,40 +77,39 @@ def test_calls_of_two_abis_with_one_name_are_one_series() -> None:
         raw(1, code(Abi.X86_64, NUMBER_UNKNOWN), 11),
         raw(1, code(Abi.I386, NUMBER_UNKNOWN), 13),
     ]
-    found = by_name(build_calls(reading(calls), NAMES, {1: "a"}, admission(), 5))
-    getpid = found["a", "getpid"]
+    found = by_name(plain(10**6, "a").build(reading(calls), {}, 5))
+    getpid = found[A, "getpid"]
     assert (getpid.untimed, getpid.sum_ns, getpid.buckets) == (3, 10, [1, 5, 0, 4])
     assert getpid.count == 13
     assert getpid.errors == (("EINVAL", 2), ("ENOENT", 1), (OTHER, 12))
-    assert found["a", UNKNOWN].count == 24
+    assert found[A, UNKNOWN].count == 24
     assert calls[0].sums.buckets == [1, 2, 0, 0], "what was read is not changed"
 
 
-def test_slots_with_one_target_are_one_series() -> None:
-    """A target that came back has a new slot: its counters go on from the old one's."""
-    calls = [raw(1, 110, 5), raw(2, 110, 7), raw(3, 110, 11), raw(4, 110, 1000)]
-    made = admission(10**6, "a", "b")
-    found = by_name(build_calls(reading(calls), NAMES, {1: "a", 2: "a", 3: "b"}, made, 5))
+def test_slots_that_are_not_open_are_nobodys() -> None:
+    """Those of trees that wait for their metadata."""
+    calls = [raw(1, GETPPID, 5), raw(2, GETPPID, 11), raw(3, GETPPID, 1000)]
+    found = by_name(plain(10**6, "a", "b").build(reading(calls), {}, 5))
     assert {key: call.count for key, call in found.items()} == {
-        ("a", "getppid"): 12, ("b", "getppid"): 11,
+        (A, "getppid"): 5, (B, "getppid"): 11,
     }  # fmt: skip
 
 
 def test_nothing_is_shown_of_what_was_never_called() -> None:
     """The kernel has an `other` for each tree from the start: it shows when it has something."""
-    calls = [raw(1, code(Abi.X86_64, NUMBER_OTHER), 0), raw(1, 110, 0)]
-    assert build_calls(reading(calls), NAMES, {1: "a"}, admission(), 5) == []
+    calls = [raw(1, code(Abi.X86_64, NUMBER_OTHER), 0), raw(1, GETPPID, 0)]
+    assert plain(10**6, "a").build(reading(calls), {}, 5).calls == []
 
 
 def test_the_kernels_other_and_ours_are_one() -> None:
     """What found no room there and what is over the limit here: one series."""
     calls = [
         raw(1, code(Abi.X86_64, NUMBER_OTHER), 5),
-        raw(1, 110, 7),
-        raw(1, 39, 11, errors={2: 3}),
+        raw(1, GETPPID, 7),
+        raw(1, GETPID, 11, errors={2: 3}),
     ]
-    made = admission(COSTS.per_target)
-    (call,) = build_calls(reading(calls), NAMES, {1: "a"}, made, 5)
+    full = plain(COSTS.target.most + PRICES.account.most, "a")
+    (call,) = full.build(reading(calls), {}, 5).calls
     assert (call.syscall, call.count, call.created_ns) == (OTHER, 23, 1)
     assert call.errors == ((OTHER, 3),)
 
@@ -152,19 +124,30 @@ READINGS = st.lists(
 )  # fmt: skip
 
 
-@given(READINGS, st.integers(0, 200))
+def grown(call: RawCall, times: int) -> RawCall:
+    sums = call.sums
+    more = sums._replace(
+        untimed=sums.untimed * times + sum(call.errors.values()) + sums.other_errors,
+        sum_ns=sums.sum_ns * times,
+        buckets=[n * times for n in sums.buckets],
+    )
+    return call._replace(sums=more, errors=dict(call.errors))
+
+
+@given(READINGS, st.integers(0, 60), st.booleans())
 def test_sums_are_exact_below_and_above_the_limit(
-    parts: list[tuple[int, int, int, tuple[int, ...], dict[int, int], int]], room: int
+    parts: list[tuple[int, int, int, tuple[int, ...], dict[int, int], int]], room: int, again: bool
 ) -> None:
-    """No call, error or nanosecond gets lost, and none is made up, whatever is folded."""
-    read = [raw(*part) for part in parts]
-    kept = [r for r in read if r.sums.untimed or r.sums.sum_ns]
-    made = admission(2 * COSTS.per_target + room, "a", "b")
-    for _ in range(2):
-        calls = build_calls(reading(read), NAMES, {1: "a", 2: "b"}, made, 5)
-        for slot, target in ((1, "a"), (2, "b")):
-            mine = [call for call in calls if call.target == target]
-            theirs = [r for r in kept if r.slot == slot]
+    """No call, error or nanosecond gets lost, none is made up, no counter falls, whatever is
+    folded; and errors never exceed the calls of their series."""
+    made = plain(2 * (COSTS.target.most + PRICES.account.most) + room, "a", "b")
+    before: dict[tuple[object, str], int] = {}
+    for times in (1, 1 + again):
+        read = [grown(raw(*part), times) for part in parts]
+        exposed = made.build(reading(read), {}, 5)
+        for slot, labels in ((1, A), (2, B)):
+            mine = [call for call in exposed.calls if call.labels == labels]
+            theirs = [r for r in read if r.slot == slot]
             assert sum(c.count for c in mine) == sum(
                 r.sums.untimed + sum(r.sums.buckets) for r in theirs
             )
@@ -172,12 +155,32 @@ def test_sums_are_exact_below_and_above_the_limit(
             assert sum(n for c in mine for _, n in c.errors) == sum(
                 r.sums.other_errors + sum(r.errors.values()) for r in theirs
             )
-        by_name(calls)
-        assert made.used <= made.limit
+        for key, call in by_name(exposed).items():
+            assert sum(n for _, n in call.errors) <= call.count
+            assert call.count >= before.get(key, 0)
+            before[key] = call.count
+        assert made.used.most <= made.limit
 
 
-def thread(tgid: int, slot: int, state: int, entry: int = 0, code_: int = 0) -> Thread:
-    return Thread(tgid, 1, entry, tgid * 10, slot, code_, state)
+def test_errors_without_any_room_take_their_calls_along() -> None:
+    """The last errors that found no room are in `other`, with as many calls; sums are exact."""
+    full = plain(COSTS.target.most + PRICES.account.most + 40, "a")
+    calls = [raw(1, number, 10) for number in range(60)]
+    first = full.build(reading(calls), {}, 5)
+    names = {call.syscall for call in first.calls}
+    assert OTHER in names, "not all fit"
+    failed = [raw(1, number, 20, errors={5: 4}) for number in range(60)]
+    found = by_name(full.build(reading(failed), {}, 6))
+    assert {call for _, call in found} == names, "what was admitted stays"
+    moved = [call for call in found.values() if call.count == 16]
+    assert moved, "the spare room was not enough"
+    assert all(call.errors == () for call in moved)
+    other = found[A, OTHER]
+    folded = 60 - (len(found) - 1)
+    assert other.count == 20 * folded + 4 * len(moved)
+    assert other.errors == ((OTHER, 4 * folded + 4 * len(moved)),)
+    assert sum(call.count for call in found.values()) == 60 * 20
+    assert sum(n for call in found.values() for _, n in call.errors) == 60 * 4
 
 
 def test_calls_in_flight() -> None:
@@ -186,12 +189,32 @@ def test_calls_in_flight() -> None:
         thread(1, 1, 1, 40, 0), thread(1, 1, 1, 30, 0), thread(2, 2, 1, 10, 0),
         thread(3, 1, 0), thread(4, 9, 1, 5, 0), thread(5, 1, 1, 200, 1),
     ]  # fmt: skip
-    found = build_in_flight(
-        reading(threads=threads, now=100), NAMES, {1: "a", 2: "b"}, admission(10**6, "a", "b"), 5
-    )
-    assert {(f.target, f.syscall): (f.count, f.oldest_ns) for f in found} == {
-        ("a", "read"): (2, 70), ("b", "read"): (1, 90), ("a", "write"): (1, 0),
+    found = plain(10**6, "a", "b").build(reading(threads=threads, now=100), {}, 5).in_flight
+    assert {(f.labels, f.syscall): (f.count, f.oldest_ns) for f in found} == {
+        (A, "read"): (2, 70), (B, "read"): (1, 90), (A, "write"): (1, 0),
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("room", "shown"),
+    [
+        (0, {(A, OTHER): (3, 90), (B, "close"): (1, 60)}),
+        (1, {(A, OTHER): (3, 90), (B, "close"): (1, 60)}),
+        (2, {(A, "read"): (1, 90), (A, OTHER): (2, 80), (B, "close"): (1, 60)}),
+        (4, {(A, "read"): (1, 90), (A, "write"): (1, 80), (A, "open"): (1, 70),
+             (B, "close"): (1, 60)}),
+    ],
+)  # fmt: skip
+def test_the_oldest_calls_in_flight_are_named_while_there_is_room(
+    room: int, shown: dict[tuple[object, str], tuple[int, int]]
+) -> None:
+    """The rest is `other`, which has room set aside; one that is alone takes its place."""
+    full = plain(2 * (COSTS.target.most + PRICES.account.most) + room, "a", "b")
+    threads = [thread(1, 1, 1, 10 * (n + 1), n) for n in (1, 2, 0)] + [thread(2, 2, 1, 40, 3)]
+    threads = [t._replace(entry_ns=10 + 10 * t.code) for t in threads]
+    found = full.build(reading(threads=threads, now=100), {}, 5).in_flight
+    assert {(f.labels, f.syscall): (f.count, f.oldest_ns) for f in found} == shown
+    assert full.used == (COSTS.target + PRICES.account) * 2, "gauges take nothing for good"
 
 
 @pytest.mark.parametrize(
@@ -206,21 +229,24 @@ def test_thread_states(state: int, word: str) -> None:
     assert thread_state(state) == word
 
 
-def test_targets() -> None:
+def test_life_of_trees() -> None:
     """Processes by their threads, life by their slots; one that has nothing is down, with zeros."""
-    targets = {n: Target(n, "pid", 41, None, True, None, 1) for n in ("a", "b")}
-    threads = [thread(1, 1, 0), thread(1, 1, 1), thread(2, 2, 2)]
-    states = {
-        1: SlotState(2, 3, 5, 7, 11, 13, 1, 0, 0, 0),
-        2: SlotState(100, 0, 1, 0, 0, 0, 2, 0, 0, 0),
-    }
-    a, b = build_targets(
-        reading(threads=threads, slots=states), {1: "a", 2: "a"}, targets, {"a": 1},
-        admission(10**6, "a", "b"), {},
-    )  # fmt: skip
-    assert (a.up, a.trees, a.processes, a.root) == (True, 1, 2, "41")
+    threads = [thread(1, 1, 0), thread(1, 1, 1), thread(2, 1, 2)]
+    states = {**life(1, 2, 3, 5, 7, 11), **life(9, 100)}
+    exposed = plain(10**6, "a", "b").build(reading(threads=threads, slots=states), {"a": 1}, 5)
+    a, b = exposed.trees
+    assert (a.labels, a.processes, a.forks, a.execs) == (A, 2, 2, 3)
     assert a.threads == {"running": 1, "sleeping": 1, "uninterruptible": 1, "stopped": 0}
-    assert (a.forks, a.execs) == (102, 3)
-    assert a.exits == {"ok": 6, "error": 7, "signal": 11}
-    assert (b.up, b.trees, b.processes, b.forks) == (False, 0, 0, 0)
+    assert a.exits == {"ok": 5, "error": 7, "signal": 11}
+    assert a.info == {"kind": "pid", "root": "41"}
+    assert (b.labels, b.processes, b.forks) == (B, 0, 0)
     assert set(b.threads.values()) == set(b.exits.values()) == {0}
+    assert [(t.name, t.up, t.trees) for t in exposed.targets] == [("a", True, 1), ("b", False, 0)]
+
+
+def test_a_target_is_up_while_a_tree_of_it_is_held_back() -> None:
+    """It lives, though nothing of it is exposed yet."""
+    made = plain(10**6, "a")
+    read = reading(threads=[thread(1, 7, 0)])
+    assert [t.up for t in made.build(read, {}, 5).targets] == [False]
+    assert [t.up for t in made.build(read, {}, 5, {7: "a"}).targets] == [True]

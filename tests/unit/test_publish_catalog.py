@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
+from exporter.model.admission import Price
 from exporter.model.snapshot import MapFill, ProgramCost, Snapshot
+from exporter.model.target import Target
 from exporter.publish.catalog import BY_NAME, CATALOG
 from exporter.publish.families import READERS
 from exporter.publish.negotiate import Format
-from exporter.publish.shape import (
-    SAMPLES_PER_ERROR,
-    SAMPLES_PER_IN_FLIGHT,
-    SAMPLES_PER_TARGET,
-    Shape,
-    samples_per_call,
-    samples_per_class,
-)
+from exporter.publish.shape import Shape, costs
 from tests.unit.exposition_readers import (
     CLEAN,
     SHAPES,
     from_openmetrics,
     from_protobuf,
     from_text,
+    native_series,
     render,
 )
 from tests.unit.publish_samples import call, snapshot, text_series
@@ -53,33 +50,47 @@ def test_all_states_and_outcomes_are_always_there() -> None:
 
 def test_what_is_empty_is_not_shown() -> None:
     """No reasons, no calls in flight, no self cost: no family, not even its head."""
-    bare = Snapshot(1, 1, 2, [], [], [], {})
+    bare = Snapshot(1, 1, 2, [], [], [], [], {})
     body = render(Format.TEXT, None, bare).decode()
-    for name in ("lost_calls", "in_flight", "bpf_run", "map_entries", "target_up"):
+    for name in ("lost_calls", "in_flight", "bpf_run", "map_entries", "target_up", "pod_metadata"):
         assert name not in body
     running = replace(bare, programs=[ProgramCost("x", 5, 1)], maps=[MapFill("m", 0, 1)])
     assert "bpf_runs_total" in render(Format.TEXT, None, running).decode()
 
 
+def samples(shape: Shape, subject: Snapshot) -> Price:
+    """Lines of text, and series as Prometheus takes them from protobuf."""
+    text = len(list(text_series(render(Format.TEXT, shape, subject).decode())))
+    return Price(text, len(native_series(render(Format.PROTOBUF, shape, subject))))
+
+
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_the_price_of_a_call_is_what_it_adds(shape: Shape) -> None:
-    """samples_per_* is exactly the number of lines more, for the limit of the model."""
-
-    def samples(subject: Snapshot) -> int:
-        return len(list(text_series(render(Format.TEXT, shape, subject).decode())))
-
-    for state in snapshot().targets:
-        without = replace(snapshot(), calls=[], in_flight=[], targets=[state])
-        base = samples(without)
+    """Exactly so many samples more of text, and series more of protobuf, for the model's limit."""
+    for tree, state in zip(snapshot().trees, snapshot().targets, strict=True):
+        buckets = None if state.bounds is None else tuple(map(float, state.bounds))
+        target = Target(state.name, "pid", buckets=buckets)
+        prices = costs(shape).of(target)
+        flight = replace(snapshot().in_flight[0], labels=tree.labels)
         errors = (("EIO", 1), ("ENOENT", 1))
-        plain = samples_per_call(shape, state.bounds) + samples_per_class(shape, state.bounds)
-        one = replace(without, calls=[call(state.name, "read", 5)])
-        failed = replace(without, calls=[call(state.name, "read", 5, errors=errors)])
-        stuck = replace(one, in_flight=[replace(snapshot().in_flight[0], target=state.name)])
-        assert samples(one) - base == plain
-        assert samples(failed) - base == plain + 2 * SAMPLES_PER_ERROR
-        assert samples(stuck) - base == plain + SAMPLES_PER_IN_FLIGHT
-        assert base - samples(replace(without, targets=[])) == SAMPLES_PER_TARGET
+        none = replace(snapshot(), calls=[], in_flight=[], trees=[], targets=[])
+        bare = replace(none, targets=[state])
+        quiet = replace(bare, trees=[tree])
+        one = replace(quiet, calls=[call(tree.labels, "read", 5)])
+        more = replace(one, calls=[*one.calls, call(tree.labels, "write", 5)])
+        failed = replace(one, calls=[call(tree.labels, "read", 5, errors=errors)])
+        stuck = replace(one, in_flight=[flight])
+        all_ = [samples(shape, subject) for subject in (none, bare, quiet, one, more)]
+        steps = [after - before for before, after in pairwise(all_)]
+        assert steps[0] == costs(shape).target
+        assert steps[1] == prices.own
+        assert steps[2] == prices.call + prices.class_
+        assert steps[3] == prices.call, "of the same class"
+        assert samples(shape, failed) - all_[3] == prices.error * 2
+        assert samples(shape, stuck) - all_[3] == prices.in_flight
+        assert costs(shape).reserved(target) == (
+            steps[0] + steps[1] + steps[2] + prices.error + prices.in_flight
+        )
 
 
 @pytest.mark.parametrize("format_", Format)
@@ -89,7 +100,8 @@ def test_series_is_how_many_samples_there_are(shape: Shape, format_: Format) -> 
     read = {Format.TEXT: from_text, Format.OPENMETRICS: from_openmetrics,
             Format.PROTOBUF: from_protobuf}[format_]  # fmt: skip
     doubled = replace(snapshot(), calls=[*snapshot().calls, *snapshot().calls])
-    for subject in (snapshot(), doubled, replace(snapshot(), targets=[], calls=[], in_flight=[])):
+    none = replace(snapshot(), trees=[], targets=[], calls=[], in_flight=[])
+    for subject in (snapshot(), doubled, none):
         lines = list(text_series(render(Format.TEXT, shape, subject).decode()))
         about_targets = sum('target="' in line for line in lines)
         assert (

@@ -13,12 +13,11 @@ from shutil import which
 import pytest
 from prometheus_client import parser
 
+from exporter.model.labels import LabelSet
 from exporter.model.snapshot import Snapshot
 from exporter.publish.exposition import Exposition
 from exporter.publish.negotiate import Format
-from exporter.publish.shape import (
-    Shape,
-)
+from exporter.publish.shape import Shape
 from tests.unit.exposition_readers import (
     CLEAN,
     SHAPES,
@@ -28,7 +27,7 @@ from tests.unit.exposition_readers import (
     render,
 )
 from tests.unit.metrics_proto import decode, to_text
-from tests.unit.publish_samples import HOSTILE, call, snapshot, text_series
+from tests.unit.publish_samples import call, snapshot, text_series
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -52,10 +51,20 @@ def test_golden(format_: Format, name: str) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_all_formats_and_all_parsers_read_the_same_numbers(shape: Shape) -> None:
-    """What the client library and google.protobuf read is equal, series by series."""
+    """What the client library and google.protobuf read is equal, series by series.
+
+    Histograms by call that are native only are in protobuf alone.
+    """
     text = from_text(render(Format.TEXT, shape))
     assert from_openmetrics(render(Format.OPENMETRICS, shape)) == text
-    assert from_protobuf(render(Format.PROTOBUF, shape)) == text
+    protobuf = from_protobuf(render(Format.PROTOBUF, shape))
+    alone = protobuf.keys() - text.keys()
+    assert {name.rpartition("_")[0] for name, _ in alone} == (
+        {"proctree_syscall_duration_seconds"}
+        if shape.classic == "class" and shape.native and shape.by != "class"
+        else set()
+    )
+    assert {key: value for key, value in protobuf.items() if key not in alone} == text
 
 
 @pytest.mark.skipif(not which("promtool"), reason="promtool is not installed (apt: prometheus)")
@@ -78,33 +87,78 @@ def test_no_label_set_twice_in_protobuf() -> None:
     assert from_protobuf(render(Format.PROTOBUF, Shape(by="both"), _doubled()))
 
 
+def _twin(labels: LabelSet) -> LabelSet:
+    """Differs only where it becomes U+FFFD."""
+    return tuple((name, value.replace("\udcff", "\udcfe")) for name, value in labels)
+
+
 def _doubled() -> Snapshot:
-    """Everything twice; of one target's name the second differs only where it becomes U+FFFD."""
+    """Everything twice; of one label set the second differs only where it becomes U+FFFD."""
     one = snapshot()
-    twin = HOSTILE.replace("\udcff", "\udcfe")
     return replace(
         one,
-        calls=[*one.calls, *(replace(c, target=twin) for c in one.calls), *one.calls],
-        in_flight=[*one.in_flight, *one.in_flight],
-        targets=[*one.targets, *(replace(t, name=twin) for t in one.targets)],
+        calls=[*one.calls, *(replace(c, labels=_twin(c.labels)) for c in one.calls), *one.calls],
+        in_flight=[*one.in_flight, *(replace(f, labels=_twin(f.labels)) for f in one.in_flight)],
+        trees=[*one.trees, *(replace(t, labels=_twin(t.labels)) for t in one.trees)],
+        targets=[*one.targets, *(replace(t, name=t.name.replace("\udcff", "\udcfe"))
+                                 for t in one.targets)],
         maps=[*one.maps, *one.maps],
         programs=[*(one.programs or ()), *(one.programs or ())],
         lost_calls={"a" + chr(0xDC80): 1, "a" + chr(0xDC81): 2},
-    )
+    )  # fmt: skip
 
 
 def test_equal_label_sets_are_summed() -> None:
     """Two trees that carry the same labels are one series: the sum, whatever is added."""
     one = snapshot()
-    both = replace(one, calls=[*one.calls, *one.calls], targets=[*one.targets, *one.targets],
+    both = replace(one, calls=[*one.calls, *one.calls], trees=[*one.trees, *one.trees],
                    in_flight=[*one.in_flight, *one.in_flight])  # fmt: skip
     single, double = from_text(render(Format.TEXT)), from_text(render(Format.TEXT, None, both))
     assert single.keys() == double.keys()
     for (name, labels), value in single.items():
-        same = not name.startswith(("proctree_syscall", "proctree_process", "proctree_tree"))
+        same = not name.startswith(("proctree_syscall", "proctree_process", "proctree_tree_"))
         same = same or "oldest" in name
-        if name != "proctree_target_trees":
-            assert double[name, labels] == (value if same else 2 * value), name
+        assert double[name, labels] == (value if same else 2 * value), name
+
+
+def test_label_sets_that_differ_only_in_a_label_that_is_not_shown_are_summed() -> None:
+    """Whatever a snapshot holds, no label set goes out twice."""
+    one = replace(snapshot(), label_names=("target",))
+    body = render(Format.TEXT, None, replace(one, calls=[
+        call((("target", "ci"), ("pod", "a")), "read", 5),
+        call((("target", "ci"), ("pod", "b")), "read", 5, 6),
+    ]))  # fmt: skip
+    labels = (("syscall", "read"), ("target", "ci"))
+    assert from_text(body)["proctree_syscalls_total", labels] == 3
+
+
+def test_every_series_has_all_labels_of_label_sets() -> None:
+    """Unknown ones empty; those of targets have the static ones only."""
+    numbers = from_openmetrics(render(Format.OPENMETRICS, Shape(by="both")))
+    own = {"syscall", "class", "errno", "le", "state", "outcome", "kind", "root", "label_app"}
+    for name, labels in numbers:
+        names = {label for label, _ in labels}
+        if name in ("proctree_target_up", "proctree_target_trees"):
+            assert names == {"target", "team"}
+        elif "target" in names:
+            assert names - own == {"target", "pod", "container", "workload", "team"}
+    info = {dict(ls)["target"]: dict(ls) for name, ls in numbers if name == "proctree_target_info"}
+    assert info["ci"] == {
+        "target": "ci", "pod": "", "container": "", "workload": "", "team": "",
+        "kind": "pid", "root": "4711", "label_app": "",
+    }  # fmt: skip
+    assert info[CLEAN]["label_app"] == "x\ufffd"
+    assert info[CLEAN]["workload"] == "w\\eb\n", "what is a label already is not shown twice"
+
+
+def test_info_has_the_workload_where_it_is_no_label() -> None:
+    """It is one of the labels of proctree_target_info then."""
+    bare = replace(snapshot(), label_names=("target",))
+    infos = [dict(ls) for name, ls in from_text(render(Format.TEXT, None, bare))
+             if name == "proctree_target_info"]  # fmt: skip
+    assert [(info["target"], info["workload"]) for info in infos] == [
+        (CLEAN, "not shown twice"), ("ci", ""),
+    ]  # fmt: skip
 
 
 def test_one_scrape_is_consistent() -> None:
@@ -134,7 +188,7 @@ def test_families_and_series_are_sorted() -> None:
         names = [line.split()[2] for line in body.splitlines() if line.startswith("# TYPE")]
         assert names == sorted(names)
     shuffled = replace(snapshot(), calls=snapshot().calls[::-1], targets=snapshot().targets[::-1],
-                       maps=snapshot().maps[::-1])  # fmt: skip
+                       trees=snapshot().trees[::-1], maps=snapshot().maps[::-1])  # fmt: skip
     for format_ in Format:
         assert render(format_, None, shuffled) == render(format_)
 
@@ -150,7 +204,7 @@ def test_hostile_names_arrive_whole(format_: Format) -> None:
 
 def test_a_percent_sign_is_no_template() -> None:
     """Names go through `%` once and must not be read as a format."""
-    subject = replace(snapshot(), calls=[call("100%s%d%%", "read", 5)])
+    subject = replace(snapshot(), label_names=("target",), calls=[call("100%s%d%%", "read", 5)])
     labels = (("syscall", "read"), ("target", "100%s%d%%"))
     numbers = from_text(render(Format.TEXT, None, subject))
     assert numbers["proctree_syscall_duration_seconds_count", labels] == 1

@@ -1,0 +1,1 @@
+"""What is known of containers beside their cgroups; each source keeps itself current."""
