@@ -7,7 +7,7 @@ CONFIG := config/default.yaml
 
 # bcc comes from Debian, for Debian's own Python; nothing else of what runs does.
 RUN_PACKAGES := python3-bpfcc python3-venv
-TEST_PACKAGES := gcc libc6-dev git make openssl strace
+TEST_PACKAGES := debootstrap gcc libc6-dev git make openssl podman runc strace
 BENCH_PACKAGES := bpftrace gcc libbpf-tools libc6-dev strace
 
 # Installs those of the Debian packages $(1) that are missing.

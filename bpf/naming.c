@@ -77,6 +77,28 @@ static __always_inline void was(void *task, struct process_key *key, struct memb
 		*now = (struct membership){};
 }
 
+/* Its calls are lost from here on, and user space finds it room; or it is in no tree now, and nobody
+ * will know that it is excluded. */
+static __always_inline void found_no_room(void *task, struct task_state *state, struct membership *now,
+					  struct slot_state *life)
+{
+	if (!now->slot) {
+		if (state)
+			state->flags &= ~LOST;
+		if (now->excluded)
+			lose(LOST_INCOMPLETE_TREE);
+		return;
+	}
+	if (is_lost(state)) {
+		state->wanted = *now;
+		return;
+	}
+	if (life)
+		__sync_fetch_and_add(&life->lost_processes, 1);
+	if (!follow(task, 0, LOST | UNSEEN, now))
+		lose(LOST_PROCESS_LIMIT);
+}
+
 /* (task, old_pid, bprm): the new program is in place, and has not run. Its process has one thread. */
 int on_exec(u64 *ctx)
 {
@@ -99,8 +121,12 @@ int on_exec(u64 *ctx)
 
 	struct membership *m = traced_tgids.lookup(&key);
 	struct task_state *state = tasks.task_storage_get(task, 0, 0);
-	if (!m && !now->match && !now->alone && !now->excluded)
+	if (!m && !is_lost(state) && !now->match && !now->alone && !now->excluded)
 		return 0;
+	u32 slot = now->slot;
+	struct slot_state *life = slots.lookup(&slot);
+	if (slot && life)
+		__sync_fetch_and_add(&life->execs, 1);
 	if (m) { /* not as a whole: a move to another cgroup may come at the same time */
 		m->match = now->match;
 		m->alone = now->alone;
@@ -108,22 +134,15 @@ int on_exec(u64 *ctx)
 		m->tree_slot = now->tree_slot;
 		m->slot = now->slot;
 	} else if (traced_tgids.update(&key, now)) {
-		if (is_lost(state))
-			state->wanted = *now;
-		else if (!follow(task, 0, LOST | UNSEEN, now))
-			lose(LOST_PROCESS_LIMIT);
+		found_no_room(task, state, now, life);
 		return 0;
 	}
-	u32 slot = now->slot;
 	if (state) {
 		state->flags &= ~LOST;
 		state->slot = slot;
 	} else if (slot && !follow(task, slot, UNSEEN, NULL)) {
 		changed(); /* it asks again at its next event */
 	}
-	struct slot_state *life = slots.lookup(&slot);
-	if (slot && life)
-		__sync_fetch_and_add(&life->execs, 1);
 	return 0;
 }
 

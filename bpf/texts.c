@@ -43,7 +43,8 @@ static __always_inline void ring(struct event *event)
 }
 
 /* /proc/PID/exe: from the file up to the root, over mounts. Puts it so that it ends at PATH_BYTES;
- * a path that is too long is cut at the front, and begins with no slash. */
+ * a path that is too long is cut at the front, and begins with no slash. A file that is in no folder,
+ * as memfd_create() makes them, has a name all the same. */
 static __always_inline void read_exe(const void *task, struct texts *t)
 {
 	volatile u32 *exe_at = &t->exe_at; /* in memory: the verifier need not tell all paths apart */
@@ -58,25 +59,30 @@ static __always_inline void read_exe(const void *task, struct texts *t)
 		return;
 	void *dentry = read_pointer(file, OFF_file_f_path_dentry);
 	void *mount = read_pointer(file, OFF_file_f_path_mnt) - OFF_mount_mnt;
+	*exe_at += 1; /* behind a slash, which belongs to the text only once the root is reached */
 	for (int part = 0; part < MAX_PARTS; part++) {
 		if (dentry == read_pointer(mount, OFF_mount_mnt + OFF_vfsmount_mnt_root)) {
 			void *above = read_pointer(mount, OFF_mount_mnt_parent);
-			if (above == mount)
+			if (above == mount) {
+				*exe_at -= 1;
 				break;
+			}
 			dentry = read_pointer(mount, OFF_mount_mnt_mountpoint);
 			mount = above;
 			continue;
 		}
 		void *parent = read_pointer(dentry, OFF_dentry_d_parent);
-		if (parent == dentry)
+		if (parent == dentry && *exe_at <= PATH_BYTES) {
+			*exe_at -= 1;
 			break;
-		u32 length = read32(dentry, OFF_dentry_d_name_len) & 255, at = *exe_at;
-		if (at > PATH_BYTES || at < length + 1)
+		}
+		u32 length = read32(dentry, OFF_dentry_d_name_len) & 255, at = *exe_at - 1;
+		if (at > PATH_BYTES || at < length + 2)
 			break;
 		at = (at - length - 1) & (PATH_BYTES - 1);
 		t->exe[at] = '/';
 		bpf_probe_read_kernel(t->exe + at + 1, length, read_pointer(dentry, OFF_dentry_d_name_name));
-		*exe_at = at;
+		*exe_at = at + 1;
 		dentry = parent;
 	}
 	t->exe[PATH_BYTES] = TEXT_END;

@@ -81,14 +81,14 @@ class Service:
     def reload(self) -> None:
         """Raises ProctreeError, and goes on with the old config."""
         with self._lock:
-            try:
-                config = load(self._options.config_file, str(self._options.paths.cgroupfs))
-                self._refuse_what_cannot_change(config)
-            except ProctreeError:
-                self._monitor.reload_successful = False
-                raise
+            self._monitor.reload_successful = False  # until it is
+            config = load(self._options.config_file, str(self._options.paths.cgroupfs))
+            self._refuse_what_cannot_change(config)
+            self._make_room(config)
             self._tracker.configure(config.targets, config.exclude)
             self._take_over(config)
+        for warning in config.warnings:
+            log.warning("%s", warning)
         log.info("config reloaded: %d targets", len(config.targets))
 
     def targets(self) -> list[dict[str, Any]]:
@@ -180,12 +180,31 @@ class Service:
         return Server(self._options.address, Site(self, self._exposition, self._options.flags))
 
     def _take_over(self, config: Config) -> None:
-        self._tracker.sync()
         self._accounts.keep_gone_ns = config.keep_gone_ns
-        self._monitor.configure(config.targets, costs_of(config), time.time_ns())
+        self._follow(config.targets, config)
         self._config = config
         self._exposition.shape = shape_of(config)
         self._watched = _identity(self._options.config_file)
+
+    def _follow(self, targets: Sequence[Target], config: Config) -> None:
+        """Once the tracker is configured: brings kernel and accounts in step with it."""
+        self._tracker.sync()
+        self._monitor.configure(targets, costs_of(config), time.time_ns())
+
+    def _make_room(self, config: Config) -> None:
+        """What goes must go first, where what comes needs its slots."""
+        if self._tracker.room_for(config.targets):
+            return
+        stay = self._tracker.staying(config.targets)
+        self._tracker.configure(stay, config.exclude)
+        self._follow(stay, config)
+        if not self._tracker.room_for(config.targets):
+            self._monitor.reload_successful = False
+            self._reload_due.set()
+            raise ServiceError(
+                f"{config.file}: the targets that were taken off still hold their places"
+                " (limits.trees): those that are new are followed once they are free"
+            )
 
     def _tend(self) -> None:
         """The main loop: sleeps until the kernel rings, a signal comes or a second has passed."""
@@ -215,36 +234,29 @@ class Service:
         return changed
 
     def _refuse_what_cannot_change(self, config: Config) -> None:
-        """What is compiled into the kernel program stays until a restart."""
-        for key, old, new in (
-            ("histograms.scale", self._config.histograms.scale, config.histograms.scale),
-            ("limits.trees", self._config.limits.trees, config.limits.trees),
-            ("limits.processes", self._config.limits.processes, config.limits.processes),
-            ("limits.series", self._config.limits.series, config.limits.series),
-            ("self_cost", self._config.self_cost, config.self_cost),
-            ("limits.comms", self._config.limits.comms, config.limits.comms),
-            ("labels", self._config.labels, config.labels),
-            ("pod_labels", self._config.pod_labels, config.pod_labels),
-            ("metadata_timeout", self._config.metadata_timeout_ns, config.metadata_timeout_ns),
-            ("kubernetes", self._config.kubernetes, config.kubernetes),
-            ("histograms.by", self._config.histograms.by, config.histograms.by),
-            ("histograms.classic", self._config.histograms.classic, config.histograms.classic),
-        ):
-            if old != new:
+        """What is compiled into the kernel program, or sized, stays until a restart."""
+        fixed, found = fixed_at_start(self._config), fixed_at_start(config)
+        for key, old in fixed.items():
+            if old != found[key]:
                 raise ServiceError(
-                    f"{config.file}: {key} is fixed at start (now {old}, found {new}):"
+                    f"{config.file}: {key} is fixed at start (now {old}, found {found[key]}):"
                     " restart the exporter to change it"
                 )
+        if _asks_for_pods(config) and not self._asks_for_pods:
+            raise ServiceError(
+                f"{config.file}: the API server is asked for pods from the start on, or not at all:"
+                " restart the exporter to follow its first target with 'kubernetes'"
+            )
         if not self._monitor.room_for(config.targets, costs_of(config)):
             raise ServiceError(
                 f"{config.file}: limits.series leaves no room for the new targets: what is exposed"
                 " already is never taken back; restart the exporter, or raise limits.series"
             )
-        if not self._tracker.room_for(config.targets):
+        if not self._tracker.room_for(config.targets, once_free=True):
             raise ServiceError(
-                f"{config.file}: limits.trees leaves no room for the new targets beside what is"
-                " followed now: take some off the list first, or restart the exporter with a higher"
-                " limit"
+                f"{config.file}: limits.trees ({config.limits.trees}) leaves no room for the new"
+                " targets beside the trees that stay: take some off the list, or restart the"
+                " exporter with a higher limit"
             )
 
     def _on_stop(self, number: int, frame: FrameType | None) -> None:

@@ -196,6 +196,11 @@ def bundle(place: Path, cgroup: str, annotations: Mapping[str, str], *argv: str)
         tidy(str(Path(cgroup).parent))
 
 
+def inside(place: Path, *arguments: str) -> None:
+    """Runs the program of a bundle that runs already once more, in there, to its end."""
+    quietly("runc", f"--root={place / 'state'}", "exec", place.name, "/program", *arguments)
+
+
 def tidy(cgroup: str) -> None:
     """Removes a cgroup that an engine left, and its parents, as far as they are empty."""
     for hierarchy in (TOP, *TOP.iterdir()):  # of version 2, and those of version 1

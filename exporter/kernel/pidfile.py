@@ -17,17 +17,18 @@ _PID_MAX = 4 * 1024 * 1024
 class Found:
     """What a pidfile says: a PID and when it was written (ns since the epoch), or why not.
 
-    `missing` is no mistake: the service does not run.
+    `missing` is no mistake: the service does not run. Equal ones are the same file, unchanged.
     """
 
     pid: int = 0
     written_ns: int = 0
     missing: bool = False
     fault: str = ""
+    file: tuple[int, int] = (0, 0)  # device and inode
 
 
 def read(rootfs: Path, path: str) -> Found:
-    """Only a small regular file is read, and only its first line counts."""
+    """Only a regular file is read, only its beginning, and only its first line counts."""
     try:
         root = os.open(rootfs, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -41,15 +42,20 @@ def read(rootfs: Path, path: str) -> Found:
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            return Found(fault="is no regular file")
+            return Found(fault="is a folder, not a file")
         text = os.read(descriptor, _MAX_BYTES)
     except OSError as error:
         return Found(fault=f"cannot be read: {error.strerror}")
     finally:
         os.close(descriptor)
+    return parse(text, status.st_mtime_ns, (status.st_dev, status.st_ino))
+
+
+def parse(text: bytes, written_ns: int, file: tuple[int, int]) -> Found:
+    """Of the first bytes of a file."""
     line = text.partition(b"\n")[0].strip()
     if not text.strip():
         return Found(missing=True, fault="is empty, looked at again")
     if not (line.isdigit() and 1 <= int(line) <= _PID_MAX):
         return Found(fault=f"expected a PID in its first line, found {line[:20]!r}")
-    return Found(int(line), status.st_mtime_ns)
+    return Found(int(line), written_ns, file=file)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from exporter.kernel.records import CMDLINE_BYTES
@@ -91,16 +93,27 @@ def texts(procfs: Path, pid: int) -> Texts | None:
     """None where it has ended, or is a kernel thread."""
     folder = procfs / str(pid)
     try:
-        exe = os.readlink(os.fsencode(folder / "exe"))
+        program = _program(folder)
         comm = (folder / "comm").read_bytes()
-        with (folder / "cmdline").open("rb") as file:
-            cmdline = file.read(CMDLINE_BYTES)
         uid = int(parse_status((folder / "status").read_text(errors="replace"))["Uid"].split()[1])
     except (OSError, KeyError):
         return None
+    if program is None:
+        return None
+    exe, cmdline = program
     return Texts(
         comm.removesuffix(b"\n"),
         exe.removesuffix(b" (deleted)"),
-        cmdline[:-1].replace(b"\0", b" "),
+        cmdline.rstrip(b"\0").replace(b"\0", b" "),
         uid,
     )
+
+
+def _program(folder: Path) -> tuple[bytes, bytes] | None:
+    """exe and cmdline. Where the first thread has ended, any other still has them."""
+    for thread in chain([folder], (folder / "task").iterdir()):
+        with suppress(OSError):
+            exe = os.fsencode((thread / "exe").readlink())
+            with (thread / "cmdline").open("rb") as file:
+                return exe, file.read(CMDLINE_BYTES)[: CMDLINE_BYTES - 1]
+    return None

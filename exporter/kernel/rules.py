@@ -77,7 +77,7 @@ class Rules:
 
         Raises KernelError where the tables are too small.
         """
-        generation = self._generation = 1 - self._generation
+        generation = 1 - self._generation
         rows, starts = pack(rules.automata, generation * MAX_STATES)
         if len(rows) > MAX_STATES or len(rules.users) > MAX_USERS:
             raise KernelError(
@@ -94,6 +94,7 @@ class Rules:
             self._users.set(records.USER_KEY.pack(generation, uid), _U64.pack(bits))
         self._uids[generation] = set(rules.users)
         self._rules.set(_U32.pack(generation), _pack_rules(rules, starts))
+        self._generation = generation
         return generation
 
 

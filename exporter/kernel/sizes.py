@@ -120,7 +120,7 @@ class Sizes:
             "MAX_CGROUPS": self.cgroups,
             "MAX_GROUPS": self.comms,
             "MAX_STATES": 2 * MAX_STATES,
-            "MAX_USERS": MAX_USERS,
+            "MAX_USERS": 2 * MAX_USERS,
             "DOORBELL_PAGES": DOORBELL_PAGES,
             "MAX_CGROUP_STEPS": MAX_CGROUP_STEPS,
             "CALLS_PER_SLOT": CALLS_PER_SLOT,

@@ -53,6 +53,14 @@ class Account:
     info: Mapping[str, str] = field(default_factory=dict)
     told: bool = False  # whether `info` is what its trees say now
 
+    def tell(self, pod_labels: Mapping[str, str]) -> None:
+        """Works out `info`; of trees that are gone, what it was last. `pod_labels`: key to name."""
+        if self.told or not self.trees:
+            return
+        told = _agreed(tree.told(pod_labels) for tree in self.trees.values())
+        self.info = {"kind": self.target.kind, "root": self.target.root, **told}
+        self.told = True
+
 
 @dataclass(slots=True, eq=False)
 class Tree:
@@ -63,8 +71,12 @@ class Tree:
     info: TreeInfo
     since_ns: int
 
+    def told(self, pod_labels: Mapping[str, str]) -> dict[str, str]:
+        shown = {name: self.info.pod_labels.get(key, "") for key, name in pod_labels.items()}
+        return {"workload": self.info.workload, **shown}
 
-def agreed(values: Iterable[Mapping[str, str]]) -> dict[str, str]:
+
+def _agreed(values: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """What all say; where they disagree, and where they say nothing, there is nothing."""
     first, *others = values
     return {

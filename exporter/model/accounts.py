@@ -11,16 +11,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from exporter.kernel.source import Reading
-from exporter.model.account import Account, Life, Tree, TreeInfo, agreed
-from exporter.model.admission import NOTHING, Budget, Costs, Price, Prices
+from exporter.model.account import Account, Life, Tree, TreeInfo
+from exporter.model.admission import NOTHING, Budget, Costs, Price
 from exporter.model.builder import add_call, build_calls, build_in_flight, build_trees
-from exporter.model.histogram import index_of_bound
-from exporter.model.labels import DEFAULT_LABEL, FOLDED, LabelSet, pod_label_name
+from exporter.model.labels import DEFAULT_LABEL, LabelSet, pod_label_name
 from exporter.model.ledger import Total
+from exporter.model.listed import Listed, relist
 from exporter.model.names import Names
 from exporter.model.places import Places
 from exporter.model.snapshot import Call, InFlight, TargetState, TreeState
@@ -35,17 +34,6 @@ class Exposed(NamedTuple):
     in_flight: list[InFlight]
     trees: list[TreeState]
     targets: list[TargetState]
-
-
-@dataclass(slots=True)
-class _Listed:
-    """A target on the list, or one that was until `gone_ns`."""
-
-    target: Target
-    prices: Prices
-    reserved: Price
-    folded: LabelSet  # where its trees go that find no room
-    gone_ns: int = 0
 
 
 class Accounts:
@@ -66,7 +54,7 @@ class Accounts:
         self._tree_labels = tree_labels
         self._pod_labels = {key: pod_label_name(key) for key in pod_labels}
         self._names = Names()
-        self._listed: dict[str, _Listed] = {}
+        self._listed: dict[str, Listed] = {}
         self._accounts: dict[LabelSet, Account] = {}
         self._trees: dict[int, Tree] = {}
         self._sharing: Counter[LabelSet] = Counter()  # live trees without room for these labels
@@ -90,12 +78,13 @@ class Accounts:
 
     def room_for(self, targets: Iterable[Target], costs: Costs | None = None) -> bool:
         """Whether `configure` would keep the ceiling, which takes nothing back that is exposed."""
-        return self._total(self._list(targets, costs or self._costs, 1)).most <= self.limit
+        listed = relist(self._listed, targets, self._tree_labels, costs or self._costs, 1)
+        return self._total(listed).most <= self.limit
 
     def configure(self, targets: Iterable[Target], now_ns: int, costs: Costs | None = None) -> None:
         """Takes over a list of targets: ask `room_for` before. Trees are the caller's to close."""
         self._costs = costs or self._costs
-        self._listed = self._list(targets, self._costs, now_ns)
+        self._listed = relist(self._listed, targets, self._tree_labels, self._costs, now_ns)
         for account in self._accounts.values():
             listed = self._listed[account.target.name]
             account.target, account.places.prices = listed.target, listed.prices
@@ -103,17 +92,8 @@ class Accounts:
         self._budget.used = self._total(self._listed)
 
     def folded_labels(self, target: Target) -> LabelSet:
-        """The label set of all its trees that find no room for one of their own."""
-        names = self._tree_labels
-        if names is None:
-            names = (DEFAULT_LABEL,) if target.many else ()
-        split = (target.group_by,) if target.group_by else ()
-        return (
-            ("target", target.name),
-            *((name, FOLDED) for name in names),
-            *target.static_labels,
-            *((name, FOLDED) for name in split),
-        )
+        """The label set of its trees that find no room for one of their own."""
+        return self._listed[target.name].folded
 
     def open(
         self, slot: int, target: Target, labels: LabelSet, info: TreeInfo, since_ns: int
@@ -155,7 +135,7 @@ class Accounts:
             self._sharing[tree.labels] -= 1
             if not self._sharing[tree.labels]:
                 del self._sharing[tree.labels]
-        self._tell(account)
+        account.tell(self._pod_labels)
         del account.trees[slot]
         account.told = not account.trees
         if not account.trees:
@@ -193,7 +173,7 @@ class Accounts:
         """
         accounts = self._accounts.values()
         for account in accounts:
-            self._tell(account)
+            account.tell(self._pod_labels)
         calls = build_calls(reading, self._names, self._trees, accounts)
         room = self._budget.left // self._costs.in_flight.most
         in_flight = build_in_flight(reading, self._names, self._trees, room)
@@ -203,7 +183,7 @@ class Accounts:
         if waiting:
             up |= {waiting[t.slot] for t in reading.threads if t.slot in waiting}
         targets = [
-            self._target_state(listed, trees.get(name, 0), name in up)
+            listed.state(self._scale, trees.get(name, 0), up=name in up)
             for name, listed in self._listed.items()
         ]
         for tree in self._trees.values():
@@ -223,20 +203,7 @@ class Accounts:
         account = self._accounts[labels] = Account(listed.target, labels, places, since_ns)
         return account
 
-    def _list(self, targets: Iterable[Target], costs: Costs, now_ns: int) -> dict[str, _Listed]:
-        """These, and those that were on the list before."""
-        listed = {
-            target.name: _Listed(
-                target, costs.of(target), costs.reserved(target), self.folded_labels(target)
-            )
-            for target in targets
-        }
-        for name, before in self._listed.items():
-            if name not in listed:
-                listed[name] = replace(before, gone_ns=before.gone_ns or now_ns)
-        return listed
-
-    def _total(self, listed: Mapping[str, _Listed]) -> Price:
+    def _total(self, listed: Mapping[str, Listed]) -> Price:
         total = NOTHING
         for one in listed.values():
             total += one.reserved
@@ -246,13 +213,6 @@ class Accounts:
             if labels != one.folded:
                 total += one.prices.account
         return total
-
-    def _target_state(self, listed: _Listed, trees: int, up: bool) -> TargetState:
-        target = listed.target
-        bounds = None
-        if target.buckets is not None:
-            bounds = tuple(index_of_bound(bound, self._scale) for bound in target.buckets)
-        return TargetState(target.name, target.static_labels, up, trees, bounds)
 
     def _label_names(self) -> tuple[str, ...]:
         """All that label sets have now: target, those of trees, of targets, of programs."""
@@ -264,20 +224,3 @@ class Accounts:
             *(name for name in order if name in found and name not in last),
             *(name for name in last if name in found),
         )
-
-    def _tell(self, account: Account) -> None:
-        """Works out what proctree_target_info says; of trees that are gone, what it said last."""
-        if account.told or not account.trees:
-            return
-        account.told = True
-        told = agreed(
-            {
-                "workload": tree.info.workload,
-                **{
-                    name: tree.info.pod_labels.get(key, "")
-                    for key, name in self._pod_labels.items()
-                },
-            }
-            for tree in account.trees.values()
-        )
-        account.info = {"kind": account.target.kind, "root": account.target.root, **told}

@@ -65,7 +65,6 @@ def _calls(account: Account, totals: dict[str, Total]) -> list[Call]:
         other = totals.setdefault(OTHER, Total())
         other.add(Kept.without_duration(into_other, len(next(iter(totals.values())).buckets)))
         other.fail(OTHER, into_other)
-        moved[OTHER] = 0
     calls = [
         Call(
             labels=account.labels,

@@ -51,8 +51,7 @@ class CgroupTrees:
         """Takes over a list of targets: those with one tree, and the shared ones of the others."""
         self._rulebook, self._single, self._others = rulebook, single, others
         kept = {id(tree) for tree in single.values()}
-        for path in self._named:
-            self._source.name_cgroup(path, None)
+        before = self._named
         self._named = {
             tree.target.cgroup: tree
             for tree in single.values()
@@ -60,6 +59,8 @@ class CgroupTrees:
         }
         for path, tree in self._named.items():
             self._source.name_cgroup(path, tree.slot)
+        for path in before.keys() - self._named.keys():
+            self._source.name_cgroup(path, None)
         self._refused.clear()
         for path, tree in list(self.by_path.items()):
             target = self._still(tree)
@@ -127,7 +128,7 @@ class CgroupTrees:
             target = tree.target
             if target is None or target.cgroup is None:
                 continue
-            before, looked = set(tree.cgroups), tree.looked
+            before, looked, was_there = set(tree.cgroups), tree.looked, tree.was_there
             found = self._cgroups.find(target.cgroup, target.absolute)
             for key in before - found:
                 self._lost(key)
@@ -135,13 +136,13 @@ class CgroupTrees:
             for key in found - before:
                 if key not in self._of:
                     changed |= self._join(tree, key, 0)
-            tree.looked = True
-            if before and not found:
+            tree.looked, tree.was_there = True, bool(found)
+            if was_there and not found:
                 log.warning("target %s: its cgroup is gone, looked for again", target.name)
             elif not found and not looked:
                 reason = self._cgroups.why_not(target.cgroup, target.absolute)
                 log.warning("target %s is down: %s", target.name, reason)
-            elif looked and found and not before:
+            elif looked and found and not was_there:
                 log.info("target %s: its cgroup is there", target.name)
         return changed
 

@@ -6,6 +6,7 @@ Of 256 buckets a call uses a dozen, so only those in use are kept, packed.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import compress
 from operator import add
 from struct import Struct
 from typing import NamedTuple
@@ -79,6 +80,8 @@ class Total:
 
     def keep(self) -> Kept:
         buckets = self.buckets
-        packed = b"".join(_BUCKET.pack(i, count) for i, count in enumerate(buckets) if count)
+        packed = b"".join(
+            [_BUCKET.pack(i, buckets[i]) for i in compress(range(len(buckets)), buckets)]
+        )
         errors = tuple(self.errors.items())
         return Kept(self.untimed, self.sum_ns, len(buckets), packed, errors, self.homeless)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from exporter.kernel.procfs import Texts
-from exporter.kernel.records import MAX_RULES
+from exporter.kernel.records import MAX_RULES, TEXT_END
 from exporter.kernel.rules import CGROUP, CONTAINER, CgroupRule, ProcessRule, RuleSet
 from exporter.kernel.sizes import PATTERN_STATES
 from exporter.model import container_paths
@@ -90,18 +90,22 @@ class Rulebook:
         """Bits of the rules that hold for a process."""
         bits = (1 << len(self._words)) - 1
         for name in _TEXTS:
-            found = self._automata[name].run(getattr(texts, name))
+            found = self._run(name, getattr(texts, name))
             bits &= found | self._unasked[name]
         return bits & (self._users.get(texts.uid, 0) | self._unasked["user"])
 
     def cgroup_targets(self, path: bytes, hierarchy: int) -> list[Target]:
         """Those that this cgroup may belong to, in the order of the list."""
-        bits = self._automata[CGROUP].run(path) | self._automata[CONTAINER].run(path)
+        bits = self._run(CGROUP, path) | self._run(CONTAINER, path)
         return [
             one.target
             for bit, one in enumerate(self.cgroups)
             if bits >> bit & 1 and one.hierarchy in (None, hierarchy)
         ]
+
+    def _run(self, name: str, text: bytes) -> int:
+        """As the kernel does, for which each text ends with this byte."""
+        return self._automata[name].run(text.partition(bytes([TEXT_END]))[0])
 
     def _users_by_uid(self, find_user: Callable[[str], int | None]) -> dict[int, int]:
         users: dict[int, int] = {}

@@ -51,6 +51,8 @@ def _is_pod(words: PodWords, facts: Facts | None) -> bool | None:
         return None
     if words.container and not (facts.container or facts.complete):
         return None
+    if not facts.complete and any(key not in facts.pod_labels for key, _ in words.labels):
+        return None
     return (
         _any(words.namespace, facts.namespace)
         and _any(words.pod, facts.pod)

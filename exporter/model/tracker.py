@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from pathlib import Path
 from exporter.kernel import procfs
 from exporter.kernel.cgroupfs import Cgroups
 from exporter.kernel.doorbell import Event
+from exporter.kernel.pidfile import Found
 from exporter.kernel.records import (
     EVENT_GROUP,
     GROUP_BY,
@@ -73,9 +74,9 @@ class Tracker:
         self._settled = -1
         self._lost_before = 0
         self._rulebook = Rulebook(())
+        self._exclude: tuple[Words, ...] = ()
         self._ranking = Ranking()
         self._settings: dict[int, TreeSettings] = {}
-        self._holds: Callable[[ProcessKey], int] = lambda key: 0
         self._scanned_s = 0.0
         self._gone: list[Tree] = []
         self._cgroups = CgroupTrees(source, cgroups, labeller, self._describe)
@@ -91,59 +92,88 @@ class Tracker:
 
         The kernel learns the rules and the roots, before all else, and before the hooks are
         attached: what is born or begins from then on finds them, however fast a tree lives. `sync`
-        does the rest.
+        does the rest. Ask `room_for` before. Raises KernelError where the kernel's tables are too
+        small for the rules: then everything is as it was.
         """
         targets = list(targets)
-        slots = self._source.slots
-        single, self.single = self.single, {}
-        others, self.others = self.others, {}
-        for target in targets:
-            before, kept = (others, self.others) if target.many else (single, self.single)
-            tree = before.get(target.name)
-            if tree and tree.target and tree.target.identity == target.identity:
-                tree.target = before.pop(target.name).target = target
-                kept[target.name] = tree
-            else:
-                slot = slots.take_extra() if target.many else slots.take()
-                if slot is None:
-                    raise AssertionError("ask slots_left before")
-                kept[target.name] = Tree(target, slot, time.time_ns(), shared=target.many)
-        self._gone += [*single.values(), *others.values()]
-        self._rulebook = Rulebook(
+        rulebook = Rulebook(
             targets, exclude, self._places, partial(find_uid, self._paths.rootfs), self._rulebook
         )
+        trees = {target.name: self._tree_of(target) for target in targets}
+        new = {target: tree.slot for target in targets if (tree := trees[target.name]).target is None}
+
+        def slot_of(target: Target) -> int:
+            return trees[target.name].slot
+
+        for target, slot in new.items():
+            self._describe(target, slot, rulebook)
+        try:
+            self._source.set_rules(rulebook.rule_set(slot_of, slot_of))
+        except Exception:
+            self._source.release(new.values())
+            raise
+        before, kept = (*self.single.values(), *self.others.values()), set(trees.values())
+        self._gone += [tree for tree in before if tree not in kept]
+        self._rulebook, self._exclude = rulebook, tuple(exclude)
+        self.single = {t.name: trees[t.name] for t in targets if not t.many}
+        self.others = {t.name: trees[t.name] for t in targets if t.many}
         self._begin()
-        for tree in (*self.single.values(), *self.others.values()):
-            if tree.target:
-                self._describe(tree.target, tree.slot)
-        rules = self._rulebook.rule_set(self._slot_of, lambda t: self.others[t.name].slot)
-        self._ranking = Ranking(self._settings, self._rulebook.process_rules(self._slot_of))
-        self._source.set_rules(rules)
-        self._cgroups.configure(self._rulebook, self.single, self.others)
+        for target in targets:
+            trees[target.name].target = target
+            self._describe(target, slot_of(target), rulebook)
+        self._ranking = Ranking(self._settings, rulebook.process_rules(slot_of))
+        self._cgroups.configure(rulebook, self.single, self.others)
         self._scanned_s = 0.0
-        self._resolve_roots(self._source.list_processes())
+        self._pidfiles.forget()
+        files = self._pidfiles.read(self.single.values())
+        self._resolve_roots(self._source.list_processes(), files)
         for key, root in self._roots().items():
             now = self._source.member(key)
             wanted = self._ranking.decided(as_root(now, root), now)
             if root.follow_forks and wanted != now:
                 self._source.set_member(key, wanted)
 
-    def room_for(self, targets: Iterable[Target]) -> bool:
-        """Whether limits.trees leaves a slot for each new one of these."""
-        now = {tree.target.identity for tree in self.single.values() if tree.target}
-        new = [t for t in targets if not t.many and t.identity not in now]
-        return len(new) <= self._source.slots.spare
+    def _tree_of(self, target: Target) -> Tree:
+        """The one that it has already, or a new one, which has no target yet."""
+        tree = (self.others if target.many else self.single).get(target.name)
+        if tree and tree.target and tree.target.identity == target.identity:
+            return tree
+        slots = self._source.slots
+        slot = slots.take_extra() if target.many else slots.take()
+        if slot is None:
+            raise AssertionError("ask room_for before")
+        return Tree(None, slot, time.time_ns(), shared=target.many)
 
-    def _slot_of(self, target: Target) -> int:
-        return self.single[target.name].slot
+    def room_for(self, targets: Iterable[Target], *, once_free: bool = False) -> bool:
+        """Whether limits.trees leaves a slot for each new one of these: now, or once those that
+        are not among them have given theirs back."""
+        targets, slots = list(targets), self._source.slots
+        now = {tree.target.identity for tree in self.single.values() if tree.target}
+        new = sum(1 for t in targets if not t.many and t.identity not in now)
+        if not once_free:
+            return new <= slots.spare
+        listed = {target.identity for target in targets}
+        stay = [
+            tree
+            for tree in (*self.single.values(), *self._cgroups.by_path.values())
+            if not tree.shared and (tree.target is None or tree.target.identity in listed)
+        ]
+        return new + sum(len(tree.slots) for tree in stay) <= slots.used + slots.spare
+
+    def staying(self, targets: Iterable[Target]) -> list[Target]:
+        """Those of these that are followed now."""
+        trees = (*self.single.values(), *self.others.values())
+        now = {tree.target.identity for tree in trees if tree.target}
+        return [target for target in targets if target.identity in now]
 
     def _places(self, target: Target) -> Iterable[tuple[int | None, str]]:
         return self._cgroups_seen.locate(target.cgroup or "/", target.absolute)
 
-    def _describe(self, target: Target, slot: int) -> None:
-        matches = [match.name for match in self._rulebook.matches]
+    def _describe(self, target: Target, slot: int, rulebook: Rulebook | None = None) -> None:
+        rulebook = rulebook or self._rulebook
+        matches = [match.name for match in rulebook.matches]
         settings = TreeSettings(
-            self._rulebook.excluded_by(target),
+            rulebook.excluded_by(target),
             matches.index(target.name) if target.match else 0,
             GROUP_BY.index(target.group_by),
         )
@@ -190,7 +220,7 @@ class Tracker:
         moved = self._cgroups.learn(e for e in events if e.kind != EVENT_GROUP)
         moved |= self._find_cgroups()
         moved |= self._cgroups.choose(self._metadata.version())
-        if any(t.target and t.target.pidfile for t in self.single.values()) and self._follow_files():
+        if self._follow_files():
             return
         lost = self._source.lost_processes()
         if moved:
@@ -202,12 +232,18 @@ class Tracker:
 
     def _follow_files(self) -> bool:
         """Looks at pidfiles. True if a process was taken over."""
-        alive = _alive(self._source.list_processes())
-        changed = self._pidfiles.changed(self.single.values(), alive)
+        news = self._pidfiles.news(self.single.values(), self._lives)
+        if not news:
+            return False
+        changed = self._pidfiles.take_over(news, _alive(self._source.list_processes()))
         if changed:
             self._begin()
             self.sync()
         return changed
+
+    def _lives(self, root: ProcessKey) -> bool:
+        """Whether the kernel still has it; if not, it has ended, or found no room."""
+        return self._source.member(root) != Membership()
 
     def _find_cgroups(self) -> bool:
         """True if one was listed that was not before."""
@@ -291,8 +327,10 @@ class Tracker:
                 )
         return roots
 
-    def _resolve_roots(self, processes: list[Process]) -> None:
-        """PIDs to processes, once for each reading of the config."""
+    def _resolve_roots(
+        self, processes: list[Process], files: Iterable[tuple[Tree, Found]]
+    ) -> None:
+        """PIDs to processes, once for each reading of the config; pidfiles were read before."""
         alive = _alive(processes)
         self._own_key = alive.get(self._own_pid)
         inside = cache(partial(procfs.numbers_inside, self._paths.procfs))
@@ -304,7 +342,7 @@ class Tracker:
             tree.root = None if reason else alive.get(target.pid)
             if reason:
                 log.warning("target %s is down until the next reload: %s", target.name, reason)
-        self._pidfiles.changed(self.single.values(), alive)
+        self._pidfiles.take_over(files, alive)
 
     # Trees and their slots
 

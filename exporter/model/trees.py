@@ -26,7 +26,8 @@ class Tree:
     root: ProcessKey | None = None  # of a PID
     labels: LabelSet | None = None
     programs: dict[int, str] = field(default_factory=dict)
-    looked: bool = False  # for its cgroups or its PID, once at least
+    looked: bool = False  # for the cgroup that it names, once at least
+    was_there: bool = False  # when it was looked for last
     shared: bool = False
 
     @property

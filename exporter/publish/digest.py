@@ -73,14 +73,13 @@ class _Heads:
     def __init__(self, names: tuple[str, ...], clean: Cleaner) -> None:
         self._names, self._clean = names, clean
         self._known: dict[int, Head] = {}
-        self._same: dict[Head, Head] = {}
 
     def __getitem__(self, labels: LabelSet) -> Head:
         head = self._known.get(id(labels))
         if head is None:
             values = dict(labels)
             head = tuple([self._clean[values.get(name, "")] for name in self._names])
-            head = self._known[id(labels)] = self._same.setdefault(head, head)
+            self._known[id(labels)] = head
         return head
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.integration.kube.cluster import Cluster, cluster
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -16,3 +19,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker("kernel")
         if not possible and not os.environ.get("CI"):
             item.add_marker(pytest.mark.skip(reason="needs root and a kernel with BTF"))
+
+
+@pytest.fixture(scope="package")
+def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """With an account that has an exporter's rights, and its token in the file `token`."""
+    with cluster(tmp_path_factory.mktemp("kube")) as it:
+        it.account("exporter")
+        it.allow("exporter")
+        (it.folder / "token").write_text(it.token("exporter"))
+        yield it

@@ -6,7 +6,6 @@ Each test has a node of its own; all share one control plane, which some kill an
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from exporter.model.metadata import Facts
 from tests.caller import until
 from tests.integration.kube import pods as kube
 from tests.integration.kube.certificates import authority
-from tests.integration.kube.cluster import MISSING, Cluster, cluster
+from tests.integration.kube.cluster import MISSING, Cluster
 from tests.integration.kube.proxy import proxy
 from tests.integration.kube.watching import watching
 
@@ -25,21 +24,12 @@ pytestmark = pytest.mark.skipif(MISSING is not None, reason=MISSING or "")
 ID_A, ID_B = "a" * 64, "b" * 64
 
 
-@pytest.fixture(scope="module")
-def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with cluster(tmp_path_factory.mktemp("kube")) as it:
-        it.account("exporter")
-        it.allow("exporter")
-        (it.folder / "token").write_text(it.token("exporter"))
-        yield it
-
-
 def test_facts(control_plane: Cluster) -> None:
     """Pods that are there before, and that come after; of this node, and of no other."""
     hashed = {"app": "web", "pod-template-hash": "7c9d"}
     owner = kube.owned_by("ReplicaSet", "web-7c9d")
     web = kube.create(control_plane, "web-7c9d-x2x4z", "facts", hashed, **owner)
-    kube.run(control_plane, "web-7c9d-x2x4z", ID_A)
+    kube.run(control_plane, "web-7c9d-x2x4z", {"main": ID_A})
     other = kube.create(control_plane, "stranger", "another-node")
     with watching(control_plane, "facts") as it:
         it.until_known(web)
@@ -56,7 +46,7 @@ def test_facts(control_plane: Cluster) -> None:
         early = it.of(ID_B, job)
         assert early and (early.workload, early.workload_kind) == ("backup", "CronJob")
         assert (early.container, early.complete) == ("", False)
-        kube.run(control_plane, "backup-29344320-abcde", ID_B, "cri-o")
+        kube.run(control_plane, "backup-29344320-abcde", {"main": ID_B}, "cri-o")
         until(lambda: it.of(ID_B), "the container is known")
         late = it.of(ID_B)
         assert late and late.complete
@@ -88,7 +78,7 @@ def test_static(control_plane: Cluster) -> None:
 def test_changes(control_plane: Cluster) -> None:
     """Labels that change; a pod that is deleted, and whose last numbers find its name."""
     uid = kube.create(control_plane, "changes", "changes", {"app": "old"})
-    kube.run(control_plane, "changes", ID_A)
+    kube.run(control_plane, "changes", {"main": ID_A})
     with watching(control_plane, "changes") as it:
         it.until_known(uid)
         before = it.pods.version()

@@ -1,13 +1,11 @@
-"""Files of the host as they lie beneath --path.rootfs, read without trusting who wrote them.
+"""JSON in files of the host, beneath --path.rootfs, read without trusting who wrote them.
 
-openat2(2) resolves every link inside the root, as after chroot(2): an absolute link of the host
-leads to the host's file, and none leads out. Some of the folders are users' own, so only regular
-files of moderate size are read, and a FIFO does not block.
+Some of the folders are users' own: see exporter/kernel/rootfs.py for how they are opened; only
+files of moderate size are read.
 """
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import json
 import os
@@ -16,22 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar, cast
 
+from exporter.kernel.rootfs import open_in_root
+
 _T = TypeVar("_T")
 
-_NR_OPENAT2 = 437  # on every architecture
-_RESOLVE_NO_MAGICLINKS, _RESOLVE_IN_ROOT = 0x02, 0x10  # include/uapi/linux/openat2.h
-_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _MAX_NAMES = 1024
-
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.syscall.restype = ctypes.c_long
-
-
-class _OpenHow(ctypes.Structure):
-    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
-
-
-_HOW = _OpenHow(_FLAGS, 0, _RESOLVE_NO_MAGICLINKS | _RESOLVE_IN_ROOT)
 
 
 class Rooted:
@@ -76,13 +63,10 @@ class Rooted:
             os.close(descriptor)
 
     def _open(self, path: str) -> int | None:
-        descriptor = int(
-            _libc.syscall(
-                ctypes.c_long(_NR_OPENAT2), ctypes.c_int(self._root), os.fsencode(path),
-                ctypes.byref(_HOW), ctypes.c_size_t(ctypes.sizeof(_HOW)),
-            )
-        )  # fmt: skip
-        return None if descriptor < 0 else descriptor
+        try:
+            return open_in_root(self._root, path)
+        except OSError:
+            return None
 
 
 def _parsed(descriptor: int, limit: int) -> object:

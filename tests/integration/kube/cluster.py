@@ -108,6 +108,9 @@ class Cluster:
         binding = {"metadata": {"name": name}, "roleRef": role, "subjects": subjects}
         self.call("POST", f"{rbac}/clusterrolebindings", binding)
 
+    def namespace(self, name: str) -> None:
+        self.call("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+
     def token(self, account: str) -> str:
         path = f"/api/v1/namespaces/default/serviceaccounts/{account}/token"
         return str(self.call("POST", path, {"spec": {}})["status"]["token"])

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.integration.kube.cluster import Cluster
 
-PODS = "/api/v1/namespaces/default/pods"
+IMAGE = "registry.test/main:1"
 
 
 def create(
-    cluster: Cluster, name: str, node: str, labels: Mapping[str, str] | None = None, **metadata: Any
-) -> str:
-    """A pod with a container `main`, which does not run yet; its UID."""
+    cluster: Cluster, name: str, node: str, labels: Mapping[str, str] | None = None,
+    namespace: str = "default", containers: Sequence[str] = ("main",), **metadata: Any,
+) -> str:  # fmt: skip
+    """A pod with these containers, which do not run yet; its UID."""
     document = {
         "metadata": {"name": name, "labels": labels or {}, **metadata},
         "spec": {
             "nodeName": node,
-            "containers": [{"name": "main", "image": "registry.test/main:1"}],
+            "containers": [{"name": container, "image": IMAGE} for container in containers],
             "terminationGracePeriodSeconds": 0,
         },
     }
-    return str(cluster.call("POST", PODS, document)["metadata"]["uid"])
+    return str(cluster.call("POST", _pods(namespace), document)["metadata"]["uid"])
 
 
 def owned_by(kind: str, name: str, version: str = "apps/v1") -> dict[str, Any]:
@@ -34,21 +35,31 @@ def owned_by(kind: str, name: str, version: str = "apps/v1") -> dict[str, Any]:
     return {"ownerReferences": [owner]}
 
 
-def run(cluster: Cluster, name: str, id_: str, runtime: str = "containerd") -> None:
-    """The kubelet says that its container runs, by this id."""
-    status = {
-        "name": "main", "image": "registry.test/main:1", "imageID": "", "ready": True,
-        "restartCount": 0, "containerID": f"{runtime}://{id_}",
-        "state": {"running": {"startedAt": "2025-01-01T00:00:00Z"}},
-    }  # fmt: skip
-    body = {"status": {"phase": "Running", "containerStatuses": [status]}}
-    cluster.call("PATCH", f"{PODS}/{name}/status", body)
+def run(
+    cluster: Cluster, name: str, ids: Mapping[str, str], runtime: str = "containerd",
+    namespace: str = "default",
+) -> None:  # fmt: skip
+    """The kubelet says that these containers run, by these ids; what it said before is gone."""
+    statuses = [
+        {
+            "name": container, "image": IMAGE, "imageID": "", "ready": True, "restartCount": 0,
+            "containerID": f"{runtime}://{id_}",
+            "state": {"running": {"startedAt": "2025-01-01T00:00:00Z"}},
+        }
+        for container, id_ in ids.items()
+    ]  # fmt: skip
+    body = {"status": {"phase": "Running", "containerStatuses": statuses}}
+    cluster.call("PATCH", f"{_pods(namespace)}/{name}/status", body)
 
 
 def relabel(cluster: Cluster, name: str, **labels: str) -> None:
-    cluster.call("PATCH", f"{PODS}/{name}", {"metadata": {"labels": labels}})
+    cluster.call("PATCH", f"{_pods()}/{name}", {"metadata": {"labels": labels}})
 
 
-def delete(cluster: Cluster, name: str) -> None:
+def delete(cluster: Cluster, name: str, namespace: str = "default") -> None:
     """At once, as after its grace period."""
-    cluster.call("DELETE", f"{PODS}/{name}", {"gracePeriodSeconds": 0})
+    cluster.call("DELETE", f"{_pods(namespace)}/{name}", {"gracePeriodSeconds": 0})
+
+
+def _pods(namespace: str = "default") -> str:
+    return f"/api/v1/namespaces/{namespace}/pods"
