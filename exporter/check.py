@@ -1,16 +1,33 @@
-"""`check`: is this config right, and what will it cost? Does not touch the kernel."""
+"""`check`: is this config right, what will it cost, and whom does it follow? Loads nothing into the
+kernel."""
 
 from __future__ import annotations
 
+import logging
+from dataclasses import replace
 from pathlib import Path
 
 from exporter.config.load import load
 from exporter.config.model import Config
 from exporter.costs import costs_of, estimate, most_trees, reserved
-from exporter.kernel import sizes
+from exporter.errors import ServiceError
+from exporter.kernel import procfs, sizes
+from exporter.kernel.cgroupfs import Cgroups
+from exporter.kernel.procfs_source import ProcfsSource
+from exporter.metadata.runtimes import Runtimes
 from exporter.model import typical
+from exporter.model.explain import Explainer
+from exporter.model.labeller import Labeller
+from exporter.model.metadata import ContainerRef, Facts
+from exporter.model.rivals import rivals, unmeant
+from exporter.model.tracker import Paths, Tracker
 
 _MIB = 1 << 20
+_NOBODY = -1  # as the exporter's own PID
+_CAUTION = (
+    "(As a start of the exporter would decide now. A running one also knows who was born to whom,\n"
+    "what ran before, what the API server says of pods, and leaves itself out: /api/v1/targets.)"
+)
 
 
 def report(config_file: str, cgroupfs: Path, sysfs: Path, estimate_trees: int | None = None) -> str:
@@ -60,3 +77,56 @@ def _estimate(config: Config, trees: int) -> list[str]:
             " trees: raise limits.series, or choose histograms that cost less"
         )
     return lines
+
+
+def explain(config_file: str, paths: Paths, pid: int) -> str:
+    """Says which target a process belongs to, and why.
+
+    Raises ConfigError, and ServiceError where there is no such process.
+    """
+    config = load(config_file, str(paths.cgroupfs))
+    logging.getLogger("exporter").addHandler(logging.NullHandler())  # what is down is no news here
+    cgroups = Cgroups(paths.cgroupfs, paths.procfs)
+    source = ProcfsSource(paths.procfs, cgroups, config.limits.trees)
+    metadata = _Engines(Runtimes(paths.rootfs))
+    labeller = Labeller(config.labels, 0, metadata)
+    tracker = Tracker(source, cgroups, paths, _NOBODY, labeller, metadata)
+    tracker.configure(config.targets, config.exclude)
+    tracker.sync()
+
+    lines = []
+    keys = {process.key.tgid: process.key for process in source.list_processes()}
+    fault = procfs.why_not(paths.procfs, pid)
+    if fault:
+        lines.append(fault)
+        pid = procfs.process_of(paths.procfs, pid) or pid
+    if pid not in keys:
+        raise ServiceError(fault or f"there is no process {pid}")
+    key = keys[pid]
+    member = source.member(key)
+    explainer, following = Explainer(tracker.following()), tracker.following()
+    tree = explainer.tree_of(member)
+    where = f"belongs to target {tree.target.name}" if tree and tree.target else "has no target"
+    name = procfs.comm(paths.procfs, pid)
+    lines.append(f"PID {pid} ({name}) {where}: {explainer.why(key, member)}")
+    within = [place for chain in source.within(pid) for place in chain]
+    others = [
+        *rivals(explainer, following, key, member, within),
+        *unmeant(following, within, labeller.facts),
+    ]
+    lines += [f"  not {line}" for line in dict.fromkeys(others)]
+    return "\n".join([*lines, _CAUTION])
+
+
+class _Engines:
+    """What the files of container engines tell; of pods the API server may tell more."""
+
+    def __init__(self, runtimes: Runtimes) -> None:
+        self._runtimes = runtimes
+
+    def facts(self, ref: ContainerRef) -> Facts | None:
+        facts = self._runtimes.facts(ref)
+        return replace(facts, complete=False) if facts and ref.pod_uid else facts
+
+    def version(self) -> int:
+        return 0

@@ -7,9 +7,13 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from exporter import __version__, logs
 from exporter.errors import ConfigError, KernelError, ProctreeError, UsageError
+
+if TYPE_CHECKING:
+    from exporter.model.tracker import Paths
 
 _MOST_TREES = 4096  # of an estimate
 GOOD, FAILED, BAD_USAGE, FORBIDDEN = range(4)
@@ -49,13 +53,17 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
 
     check = commands.add_parser(
-        "check", help="validate a config without touching the kernel", allow_abbrev=False
+        "check", help="validate a config, say what it costs and whom it means", allow_abbrev=False
     )
     _add_config(check)
     check.add_argument(
         "--estimate-series", dest="estimate_trees", type=_trees, nargs="?", const=0,
         metavar="TREES",
         help="say what so many trees would cost of limits.series (default limits.trees)",
+    )  # fmt: skip
+    check.add_argument(
+        "--explain", dest="explain_pid", type=_pid, metavar="PID",
+        help="say which target a process belongs to, and why",
     )  # fmt: skip
     _add_paths(check)
 
@@ -65,6 +73,14 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--json", action="store_true", help="as JSON")
     _add_paths(doctor)
     return parser
+
+
+def _pid(text: str) -> int:
+    """A PID, as argparse reads it."""
+    pid = int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0
+    if not pid:
+        raise argparse.ArgumentTypeError(f"expected a PID, found {text!r}")
+    return pid
 
 
 def _trees(text: str) -> int:
@@ -107,22 +123,30 @@ def _add_logging(parser: argparse.ArgumentParser) -> None:
 
 
 def _serve(args: argparse.Namespace) -> int:
-    from exporter.model.tracker import Paths
     from exporter.publish.flags import Flags
     from exporter.publish.listen import parse_address
     from exporter.service import Options, Service
 
     logs.configure(args.log_level, args.log_format)
-    paths = Paths(args.procfs, args.sysfs, args.cgroupfs, args.rootfs)
     flags = Flags(args.telemetry_path, args.lifecycle, args.api)
-    options = Options(args.config_file, parse_address(args.listen_address), flags, paths)
+    address = parse_address(args.listen_address)
+    options = Options(args.config_file, address, flags, _paths(args))
     Service(options).run()
     return GOOD
 
 
-def _check(args: argparse.Namespace) -> int:
-    from exporter.check import report
+def _paths(args: argparse.Namespace) -> Paths:
+    from exporter.model.tracker import Paths
 
+    return Paths(args.procfs, args.sysfs, args.cgroupfs, args.rootfs)
+
+
+def _check(args: argparse.Namespace) -> int:
+    from exporter.check import explain, report
+
+    if args.explain_pid is not None:
+        print(explain(args.config_file, _paths(args), args.explain_pid))
+        return GOOD
     print(report(args.config_file, args.cgroupfs, args.sysfs, args.estimate_trees))
     return GOOD
 

@@ -8,13 +8,15 @@ import platform
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from exporter import __version__
+from exporter.config.fixed import fixed_at_start
 from exporter.config.load import load
 from exporter.config.model import Config
 from exporter.costs import costs_of, shape_of
@@ -32,6 +34,7 @@ from exporter.model.labeller import Labeller
 from exporter.model.labels import DEFAULT_LABEL
 from exporter.model.monitor import Monitor
 from exporter.model.snapshot import Snapshot
+from exporter.model.target import Target
 from exporter.model.tracker import Paths, Tracker
 from exporter.publish.flags import Flags
 from exporter.publish.listen import Address
@@ -93,7 +96,11 @@ class Service:
 
     def targets(self) -> list[dict[str, Any]]:
         with self._lock:
-            return describe_targets(self._monitor.snapshot(), self._tracker)
+            snapshot = self._monitor.snapshot()
+            following, members = self._tracker.following(), self._tracker.members()
+            complete = not self._tracker.incomplete
+        comm = partial(procfs.comm, self._options.paths.procfs)
+        return describe_targets(snapshot, following, members, comm, complete=complete)
 
     # The job
 
@@ -148,10 +155,11 @@ class Service:
         """What the trees are, how they are called, and what is exposed of them."""
         paths = self._options.paths
         api = config.kubernetes
+        self._asks_for_pods = _asks_for_pods(config)
         self._sources = Sources(
             paths.rootfs,
             Settings(api.server, api.token_file, api.ca_file, api.node)
-            if _asks_for_pods(config)
+            if self._asks_for_pods
             else None,
         )
         labeller = Labeller(config.labels, config.metadata_timeout_ns, self._sources)

@@ -117,3 +117,17 @@ def _program(folder: Path) -> tuple[bytes, bytes] | None:
             with (thread / "cmdline").open("rb") as file:
                 return exe, file.read(CMDLINE_BYTES)[: CMDLINE_BYTES - 1]
     return None
+
+
+def comm(procfs: Path, pid: int) -> str:
+    """A process's name, as text; "" where it has ended."""
+    try:
+        return (procfs / str(pid) / "comm").read_text(errors="replace").removesuffix("\n")
+    except OSError:
+        return ""
+
+
+def process_of(procfs: Path, number: int) -> int | None:
+    """The process whose thread has this number; None where there is none."""
+    status = _status(procfs, number)
+    return int(status["Tgid"]) if status and "Tgid" in status else None

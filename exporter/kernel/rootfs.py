@@ -15,7 +15,7 @@ import stat
 _NR_OPENAT2 = 437  # on every architecture
 _RESOLVE_NO_MAGICLINKS, _RESOLVE_IN_ROOT = 0x02, 0x10  # include/uapi/linux/openat2.h
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_MAX_TRIES = 8  # openat2(2): with `..` in the way it may fail because something was renamed meanwhile
+_MAX_TRIES = 8  # with `..` in the way openat2 fails where something was renamed meanwhile
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long

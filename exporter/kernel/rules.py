@@ -103,7 +103,7 @@ def pack(
 ) -> tuple[list[bytes], dict[str, int]]:
     """The rows of all automata as the kernel has them, the first at `base`, and their starts.
 
-    Where a text ends (TEXT_END), a state leads to a row that stands for what holds there, and stays.
+    Where a text ends (TEXT_END), a state leads to a row for what holds there, which stays there.
     Blanks and NULs, which stand between arguments, are the same.
     """
     rows = [_row(0, [base] * 256)]

@@ -40,6 +40,7 @@ def close_over(
     keeps: Callable[[int], bool] = lambda slot: False,
     ranking: Ranking | None = None,
     holds: Callable[[ProcessKey], int] = lambda key: 0,
+    earlier: Mapping[ProcessKey, Membership] | None = None,
 ) -> dict[ProcessKey, Membership]:
     """The membership of every living process, without its cgroup.
 
@@ -47,10 +48,14 @@ def close_over(
     now: that may have adopted it. `node` is the slot of `all`. `before` is who was followed when
     the sync began. A process whose tree was not its parent's then had been adopted, and only the
     kernel knew where it came from: it stays in that tree as long as `keeps` says it is in use.
-    What a `match` or an `exclude` once held for stays in it in the same way. `holds` tells which of
-    the ranking's rules hold for what a process runs now.
+    What a `match` or an `exclude` once held for stays in it in the same way: if that was known
+    before, if the kernel decided so meanwhile, or if an `earlier` round of this sync did, whose
+    process may have ended since. `holds` tells which of the ranking's rules hold for what a process
+    runs now.
     """
     ranking = ranking or Ranking()
+    earlier = earlier or {}
+    in_use = ranking.excludes  # other bits are left over
     listed = {process.key: process for process in processes}
     parents = {key: process.parent for key, process in listed.items()} | dict(edges)
     before = before or {}
@@ -60,14 +65,17 @@ def close_over(
     def inherited(key: ProcessKey, from_parent: Membership) -> Membership:
         plain = from_parent._replace(own=0, cgroup=0, alone=0, tree_slot=0, slot=0)
         was = before.get(key)
-        if was is None:
-            return plain
-        adopted = was.tree != before.get(parents.get(key, key), Membership()).tree
-        if was.tree and adopted and keeps(was.tree):
-            plain = plain._replace(tree=was.tree)
-        excluded = plain.excluded | was.excluded
-        kept = [slot for slot in (plain.match, was.match) if keeps(slot)]
-        return plain._replace(match=ranking.first(*kept, excluded=excluded), excluded=excluded)
+        if was and was.tree and keeps(was.tree):
+            adopted = was.tree != before.get(parents.get(key, key), Membership()).tree
+            plain = plain._replace(tree=was.tree) if adopted else plain
+        now = listed[key].member if key in listed else None
+        known = [member for member in (was, now, earlier.get(key)) if member]
+        excluded = plain.excluded
+        for member in known:
+            excluded |= member.excluded & in_use
+        matches = [plain.match, *(member.match for member in known if keeps(member.match))]
+        match = ranking.first(*matches, excluded=excluded) or ranking.first(*matches)
+        return plain._replace(match=match, excluded=excluded)
 
     for key in listed:
         path: list[ProcessKey] = []

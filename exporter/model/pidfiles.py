@@ -35,7 +35,7 @@ class Pidfiles:
         self.refused = Counter(dict.fromkeys(REASONS, 0))
 
     def read(self, trees: Iterable[Tree]) -> list[tuple[Tree, Found]]:
-        """What the files of these trees say. Whom they name is among processes listed after this."""
+        """What the files of these trees say. List processes after this: whom they name is there."""
         return [
             (tree, pidfile.read(self._rootfs, tree.target.pidfile))
             for tree in trees

@@ -1,4 +1,4 @@
-"""To which tree a process belongs, of those that claim it: what bpf/membership.c decides, once more.
+"""To which tree a process belongs, of those that claim it: as bpf/membership.c decides.
 
 The kernel decides at forks, execs and moves; user space for processes that were there before.
 """
@@ -20,6 +20,11 @@ class Ranking:
 
     trees: Mapping[int, TreeSettings] = field(default_factory=dict)
     rules: tuple[ProcessRule, ...] = ()
+
+    @property
+    def excludes(self) -> int:
+        """The bits of all `exclude` that there are."""
+        return sum(rule.excluded for rule in self.rules)
 
     def takes(self, slot: int, excluded: int) -> bool:
         """Whether a tree takes a process that these bits exclude from some."""

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from exporter.errors import KernelError
 from exporter.kernel.procfs import Texts
 from exporter.kernel.records import MAX_RULES, TEXT_END
 from exporter.kernel.rules import CGROUP, CONTAINER, CgroupRule, ProcessRule, RuleSet
@@ -36,7 +37,10 @@ class CgroupTarget:
 
 
 class Rulebook:
-    """All rules of a list of targets. Bits of `exclude` that were given before are kept."""
+    """All rules of a list of targets. Bits of `exclude` that were given before are kept.
+
+    Raises KernelError where there is no room for new ones beside those of before.
+    """
 
     def __init__(
         self, targets: Iterable[Target], exclude: Sequence[Words] = (),
@@ -140,9 +144,15 @@ class Rulebook:
 def _assign(words: Iterable[Words], before: Mapping[Words, int]) -> dict[Words, int]:
     """A bit for each; new ones get bits that were not in use, so that no old mark is misread."""
     wanted = list(words)
-    free = iter(set(range(MAX_RULES)) - set(before.values()))
     kept = {one: before[one] for one in wanted if one in before}
-    return kept | {one: next(free) for one in wanted if one not in kept}
+    new = [one for one in wanted if one not in kept]
+    free = sorted(set(range(MAX_RULES)) - set(before.values()))
+    if len(new) > len(free):
+        raise KernelError(
+            f"exclude: {len(new)} sets of words are new, and {len(free)} is all that there is room"
+            " for beside those of before: reload with some of them, and then with all"
+        )
+    return kept | dict(zip(new, free, strict=False))
 
 
 def cgroup_targets_of(

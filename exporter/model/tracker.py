@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -34,6 +34,7 @@ from exporter.kernel.source import Reading, Source
 from exporter.kernel.users import find_uid
 from exporter.model.cgroup_trees import CgroupTrees
 from exporter.model.closure import Root, as_root, close_over
+from exporter.model.explain import Following
 from exporter.model.labeller import Labeller
 from exporter.model.metadata import Metadata
 from exporter.model.pidfiles import Pidfiles
@@ -82,7 +83,7 @@ class Tracker:
         self._cgroups = CgroupTrees(source, cgroups, labeller, self._describe)
         self._pidfiles = Pidfiles(paths.rootfs, paths.procfs)
         self.single: dict[str, Tree] = {}  # the one tree of a target, by its name
-        self.others: dict[str, Tree] = {}  # of a target with many: those without a slot of their own
+        self.others: dict[str, Tree] = {}  # of targets with many: what finds no slot of its own
         self.incomplete = False  # some process found no room or no storage
 
     # What is followed
@@ -100,7 +101,7 @@ class Tracker:
             targets, exclude, self._places, partial(find_uid, self._paths.rootfs), self._rulebook
         )
         trees = {target.name: self._tree_of(target) for target in targets}
-        new = {target: tree.slot for target in targets if (tree := trees[target.name]).target is None}
+        new = {t: trees[t.name].slot for t in targets if trees[t.name].target is None}
 
         def slot_of(target: Target) -> int:
             return trees[target.name].slot
@@ -260,8 +261,9 @@ class Tracker:
         source = self._source
         processes = source.list_processes()
         kernel = {p.key for p in processes if p.flags & PROCESS_KERNEL}
-        active = {t.slot for t in self.single.values() if t.target and t.target.follow_forks}
-        node = next((t.slot for t in self.single.values() if t.target and t.target.kind == "all"), 0)
+        single = self.single.values()
+        active = {t.slot for t in single if t.target and t.target.follow_forks}
+        node = next((t.slot for t in single if t.target and t.target.kind == "all"), 0)
         holds = cache(lambda key: 0 if key in kernel else self._rules_for(key))
         closed = close_over(
             processes, source.edges(), self._roots(), node, self._before,
@@ -327,9 +329,7 @@ class Tracker:
                 )
         return roots
 
-    def _resolve_roots(
-        self, processes: list[Process], files: Iterable[tuple[Tree, Found]]
-    ) -> None:
+    def _resolve_roots(self, processes: list[Process], files: Iterable[tuple[Tree, Found]]) -> None:
         """PIDs to processes, once for each reading of the config; pidfiles were read before."""
         alive = _alive(processes)
         self._own_key = alive.get(self._own_pid)
@@ -370,6 +370,22 @@ class Tracker:
         done = {id(t) for t in ready if t.slot in free and not t.programs}
         self._gone = [tree for tree in self._gone if id(tree) not in done]
         return {slot: owners[slot] for slot in free}, reading
+
+    def members(self) -> dict[ProcessKey, Membership]:
+        """Who belongs where, by the kernel's own account."""
+        return self._source.members()
+
+    def following(self) -> Following:
+        """Who is followed, as it is now."""
+        return Following(
+            trees=list(self.trees()),
+            rulebook=self._rulebook,
+            exclude=self._exclude,
+            ranking=replace(self._ranking, trees=dict(self._settings)),
+            processes=self._source.list_processes(),
+            find_user=partial(find_uid, self._paths.rootfs),
+            texts=partial(procfs.texts, self._paths.procfs),
+        )
 
     def refused(self) -> dict[str, int]:
         """What was not followed though it was listed, so far, by reason."""

@@ -184,7 +184,13 @@ class Site:
         if not self._flags.api:
             return _page(links, [])
         links.append(("/api/v1/targets", "targets as JSON"))
-        return self._jobs.take(lambda: _page(links, self._exporter.targets()))
+
+        def make() -> Response:
+            rows = self._exporter.targets()
+            flat = [{k: v for k, v in row.items() if not isinstance(v, list)} for row in rows]
+            return _page(links, flat)
+
+        return self._jobs.take(make)
 
 
 def _text(

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests import harness
 from tests.integration.kube.cluster import Cluster, cluster
+from tests.integration.kube.node import Node, node
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -28,4 +30,19 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]
         it.account("exporter")
         it.allow("exporter")
         (it.folder / "token").write_text(it.token("exporter"))
+        yield it
+
+
+@pytest.fixture(scope="package")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return harness.build("contained", tmp_path_factory.mktemp("programs"), "-static")
+
+
+@pytest.fixture
+def here(
+    control_plane: Cluster, tmp_path: Path, program: Path, request: pytest.FixtureRequest
+) -> Iterator[Node]:
+    """A node of the control plane for each test, which is named after it."""
+    name = request.node.name.removeprefix("test_").replace("_", "-")
+    with node(control_plane, name, tmp_path, program) as it:
         yield it

@@ -53,9 +53,11 @@ def waiting(program: Path, *steps: str) -> Iterator[Workload]:
 
 
 def finish(*workloads: Workload) -> None:
-    """They go on, to their ends."""
+    """They go on, to their ends and those of all that they began."""
     for it in workloads:
         it.go()
+        assert it.process.stdout
+        assert it.process.stdout.read() == ""
         assert it.process.wait() == 0
 
 

@@ -71,8 +71,10 @@ def test_the_api_is_there_where_it_is_enabled() -> None:
     with caller() as it, exporter(f"[{{name: it, pid: {it.pid}}}]", *flags) as running:
         (target,) = json.loads(running.get("/api/v1/targets"))["data"]
         assert (target["name"], target["root"], target["up"]) == ("it", str(it.pid), True)
-        assert target["processes"] == 1
-        assert "<td>it</td>" in running.get("/").decode()
+        assert (target["processes_total"], target["trees_total"]) == (1, 1)
+        page = running.get("/").decode()
+        assert "<td>it</td>" in page
+        assert "why" not in page  # the lists are not for a table
         assert status(running, "/numbers") == 200
         assert status(running, "/metrics") == 404
 

@@ -250,3 +250,6 @@ def test_a_target_is_up_while_a_tree_of_it_is_held_back() -> None:
     read = reading(threads=[thread(1, 7, 0)])
     assert [t.up for t in made.build(read, {}, 5).targets] == [False]
     assert [t.up for t in made.build(read, {}, 5, {7: "a"}).targets] == [True]
+    two = plain(10**6, "a", "b")
+    read = reading(threads=[thread(1, 7, 0), thread(2, 2, 0)])
+    assert [t.up for t in two.build(read, {}, 5, {7: "a"}).targets] == [True, True]

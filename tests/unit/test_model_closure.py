@@ -12,8 +12,11 @@ from exporter.kernel.records import (
     Membership,
     Process,
     ProcessKey,
+    TreeSettings,
 )
+from exporter.kernel.rules import ProcessRule
 from exporter.model.closure import Root, close_over
+from exporter.model.ranking import Ranking
 
 INIT = ProcessKey(1, 1)
 NOBODY = ProcessKey(0, 0)
@@ -36,6 +39,11 @@ def first() -> Process:
 
 def tree(found: dict[ProcessKey, Membership], pid: int) -> int:
     return found[key(pid)].tree
+
+
+def slot(found: dict[ProcessKey, Membership], pid: int) -> int:
+    """Where it would be counted."""
+    return Ranking().tree_slot(found[INIT if pid == 1 else key(pid)])
 
 
 def test_descendants_of_any_depth() -> None:
@@ -76,9 +84,9 @@ def test_without_follow_forks() -> None:
     """The root alone; its children belong to the tree around it, or to none."""
     listed = [process(2), process(3, 2), process(4, 3), process(5, 4)]
     found = close_over(listed, {}, {key(2): Root(7), key(3): Root(8, follow_forks=False)})
-    assert [found[key(pid)].decided().slot for pid in (2, 3, 4, 5)] == [7, 8, 7, 7]
+    assert [slot(found, pid) for pid in (2, 3, 4, 5)] == [7, 8, 7, 7]
     found = close_over(listed, {}, {key(3): Root(8, follow_forks=False)})
-    assert [found[key(pid)].decided().slot for pid in (2, 3, 4, 5)] == [0, 8, 0, 0]
+    assert [slot(found, pid) for pid in (2, 3, 4, 5)] == [0, 8, 0, 0]
 
 
 def test_a_number_used_again_is_another_process() -> None:
@@ -115,8 +123,8 @@ def test_the_exporters_own_are_excluded() -> None:
     """Itself and its helpers are followed by nobody, `all` included."""
     listed = [first(), process(2), process(3, 2)]
     found = close_over(listed, {}, {key(2): Root(SLOT_EXCLUDED)}, node=9)
-    assert found[key(2)].decided().slot == found[key(3)].decided().slot == 0
-    assert found[INIT].decided().slot == 9
+    assert slot(found, 2) == slot(found, 3) == 0
+    assert slot(found, 1) == 9
 
 
 def test_what_the_kernel_knows_stays() -> None:
@@ -164,6 +172,97 @@ def test_kernel_threads_are_no_special_case() -> None:
     """They are alive and children of kthreadd: `all` holds them, though they make no calls."""
     found = close_over([process(2, flags=PROCESS_ALIVE | PROCESS_KERNEL)], {}, {}, node=9)
     assert found == {key(2): Membership(node=9)}
+
+
+# A `match` (slot 4, before 5), one of the process alone (6), and an `exclude` that slot 4 heeds.
+MATCHES = Ranking(
+    {4: TreeSettings(excluded_by=1), 5: TreeSettings(order=1), 6: TreeSettings(order=2)},
+    (ProcessRule(4), ProcessRule(5), ProcessRule(6, alone=True), ProcessRule(excluded=1)),
+)
+FIRST, SECOND, ALONE, OUT = 1, 2, 4, 8
+
+
+def matched(
+    listed: list[Process],
+    holds: dict[int, int] | None = None,
+    edges: dict[ProcessKey, ProcessKey] | None = None,
+    before: dict[ProcessKey, Membership] | None = None,
+    earlier: dict[ProcessKey, Membership] | None = None,
+    slots: tuple[int, ...] = (4, 5),
+) -> dict[int, Membership]:
+    """By number; `holds` are the rules that hold for what each runs."""
+    found = close_over(
+        listed, edges or {}, {}, before=before, keeps=slots.__contains__, ranking=MATCHES,
+        holds=lambda key: (holds or {}).get(key.tgid, 0), earlier=earlier,
+    )  # fmt: skip
+    return {key.tgid: member for key, member in found.items()}
+
+
+CHAIN = [process(2), process(3, 2), process(4, 3)]
+
+
+def test_descendants_of_a_match() -> None:
+    """They have it, whatever they run; the first of the list goes before what is nearer."""
+    found = matched(CHAIN, {2: FIRST, 3: SECOND})
+    assert [found[pid].match for pid in (2, 3, 4)] == [4, 4, 4]
+    found = matched(CHAIN, {2: SECOND, 3: FIRST})
+    assert [found[pid].match for pid in (2, 3, 4)] == [5, 4, 4]
+
+
+def test_a_match_alone_is_not_inherited() -> None:
+    """It is of what a process runs now, also where it was before."""
+    found = matched(CHAIN, {3: ALONE}, before={key(2): Membership(alone=6)}, slots=(4, 5, 6))
+    assert [found[pid].alone for pid in (2, 3, 4)] == [0, 6, 0]
+
+
+def test_descendants_of_who_is_excluded() -> None:
+    """They are, too; a target that does not heed it may have them."""
+    found = matched(CHAIN, {2: FIRST, 3: OUT, 4: SECOND})
+    assert [found[pid].excluded for pid in (2, 3, 4)] == [0, 1, 1]
+    assert [MATCHES.tree_slot(found[pid]) for pid in (2, 3, 4)] == [4, 0, 5]
+
+
+def test_what_once_held_stays() -> None:
+    """Of what it ran before, by the same rules; not of a match that is gone, or an old `exclude`."""
+    was = {key(3): Membership(match=5), key(4): Membership(match=4, excluded=3)}
+    found = matched(CHAIN, before=was)
+    assert [(found[pid].match, found[pid].excluded) for pid in (2, 3, 4)] == [
+        (0, 0),
+        (5, 0),
+        (5, 1),
+    ]
+    found = matched(CHAIN, {3: FIRST}, before=was, slots=(4,))
+    assert [found[pid].match for pid in (2, 3, 4)] == [0, 4, 4]
+    assert matched(CHAIN, before=was, slots=())[3].match == 0
+
+
+def test_an_excluded_one_remembers_its_match() -> None:
+    """Let in again, it is where it was."""
+    found = matched(CHAIN, before={key(3): Membership(match=4, excluded=1)})
+    assert [(found[pid].match, found[pid].excluded) for pid in (3, 4)] == [(4, 1), (4, 1)]
+
+
+def test_what_the_kernel_decided_meanwhile() -> None:
+    """A process that is listed as matched or excluded is so, though nobody is left who tells why."""
+    listed = [process(3, member=Membership(match=5, excluded=3)), process(4, 3)]
+    found = matched(listed)
+    assert [(found[pid].match, found[pid].excluded) for pid in (3, 4)] == [(5, 1), (5, 1)]
+    assert matched(listed, slots=())[3].match == 0
+
+
+def test_what_an_earlier_round_found() -> None:
+    """A process that has ended since passes on what it was, over the edges of its children."""
+    earlier = {key(2): Membership(match=4, excluded=2), key(9): Membership(excluded=1)}
+    edges = {key(4): key(3), key(3): key(2), key(5): key(9)}
+    found = matched([process(4), process(5)], edges=edges, earlier=earlier)
+    assert (found[4].match, found[4].excluded) == (4, 0)
+    assert (found[5].match, found[5].excluded) == (0, 1)
+    assert set(found) == {4, 5}
+
+
+def test_no_rule_holds_for_the_unlisted() -> None:
+    """What has ended runs nothing."""
+    assert matched([process(4, 3)], {3: FIRST})[4].match == 0
 
 
 @given(st.lists(st.integers(0, 30), min_size=2, max_size=30), st.sets(st.integers(2, 31)))

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
 from tests.containers import bundle, inside
 from tests.integration.kube import pods as kube
@@ -81,10 +82,11 @@ class Pod:
         return container
 
     def delete(self) -> None:
-        """Its containers end, then it is taken out of the API."""
+        """Its containers end, then it is taken out of the API, if it is there."""
         for container in self.containers.values():
             container.stop()
-        kube.delete(self.node.cluster, self.name, self.namespace)
+        with suppress(HTTPError):
+            kube.delete(self.node.cluster, self.name, self.namespace)
 
 
 class Node:
@@ -111,7 +113,9 @@ class Node:
             self.cluster, name, self.name, labels, namespace=namespace, containers=containers,
             **metadata,
         )  # fmt: skip
-        return Pod(self, name, namespace, _slice(uid))
+        pod = Pod(self, name, namespace, _slice(uid))
+        self.running.callback(pod.delete)
+        return pod
 
     def static_pod(self, name: str) -> Pod:
         """Of a file on the node: the API does not know it before `mirror`."""
@@ -129,6 +133,7 @@ class Node:
             annotations=annotations, **kube.owned_by("Node", self.name, "v1"),
         )  # fmt: skip
         pod.tell()
+        self.running.callback(pod.delete)
 
 
 def _slice(uid: str) -> str:
@@ -139,7 +144,7 @@ def _slice(uid: str) -> str:
 
 @contextmanager
 def node(cluster: Cluster, name: str, rootfs: Path, program: Path) -> Iterator[Node]:
-    """Its containers are ended at the end."""
+    """Its containers and pods are gone at the end."""
     it = Node(cluster, name, rootfs, program)
     with it.running:
         yield it

@@ -1,8 +1,9 @@
 """`serve`, stopped for a moment where a race would be: serve_paused.py POINT REACHED GO serve …
 
-POINT is `attached` (the hooks are there, no process is listed yet) or `listed` (processes are
-listed, nothing about them is written yet). There it writes to the FIFO REACHED, and goes on when
-something can be read from the FIFO GO. Once: later syncs run through.
+POINT is `attached` (the hooks are there, no process is listed yet), `listed` (processes are listed,
+nothing else is known of them) or `found` (it is known who is followed, and not written yet). There
+it writes to the FIFO REACHED, and goes on when something can be read from the FIFO GO. Once: later
+syncs run through.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ sys.path.insert(0, str(Path.cwd()))
 
 from exporter import cli
 from exporter.kernel.tracing import Tracing
+from exporter.model import tracker
 from exporter.model.tracker import Tracker
 
 
@@ -25,13 +27,18 @@ def pause(reached: Path, go: Path) -> None:
 
 def main() -> None:
     point, reached, go = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
-    owner, name = {"attached": (Tracker, "sync"), "listed": (Tracing, "edges")}[point]
+    owner, name, after = {
+        "attached": (Tracker, "sync", False),
+        "listed": (Tracing, "edges", False),
+        "found": (tracker, "close_over", True),
+    }[point]
     original = getattr(owner, name)
 
-    def paused(self: Any) -> Any:
+    def paused(*arguments: Any) -> Any:
         setattr(owner, name, original)
+        result = original(*arguments) if after else None
         pause(reached, go)
-        return original(self)
+        return result if after else original(*arguments)
 
     setattr(owner, name, paused)
     del sys.argv[1:4]
