@@ -212,9 +212,15 @@ int on_cgroup_mkdir(u64 *ctx)
 	event->text[event->length] = TEXT_END;
 	cgroup_key_of(cgroup, &event->cgroup);
 
-	u64 hash = hash_of(event->text, &event->length);
-	u32 *named = named_cgroups.lookup(&hash);
-	u32 slot = named ? *named : slot_by_rule(r, rule_of(r, t), hash);
+	/* By its path here, or anywhere; but not where a rule is about this hierarchy alone. */
+	u32 rule = rule_of(r, t);
+	bool bound = rule < MAX_RULES && r->cgroup_hierarchy[rule];
+	u64 anywhere = hash_of(event->text, &event->length);
+	u64 here = hash_with(anywhere, event->cgroup.hierarchy + 1);
+	u32 *named = named_cgroups.lookup(&here);
+	if (!named && !bound)
+		named = named_cgroups.lookup(&anywhere);
+	u32 slot = named ? *named : slot_by_rule(r, rule, bound ? here : anywhere);
 	struct cgroup_key key = event->cgroup;
 	if (!slot)
 		return 0;

@@ -126,6 +126,11 @@ static __always_inline void read_cmdline(const void *task, struct texts *t)
 			break;
 #define END_FOR_EACH }
 
+static __always_inline u64 hash_with(u64 hash, u64 more)
+{
+	return (hash ^ more) * 0x100000001b3ULL;
+}
+
 /* FNV-1a, 64 bits, over the text and zeros up to the end of its last chunk. */
 static __always_inline u64 hash_of(const char *text, u32 *length)
 {
@@ -137,7 +142,7 @@ static __always_inline u64 hash_of(const char *text, u32 *length)
 		for (u32 i = 0; i < CHUNK; i++) {
 			u64 inside = (i - left) >> 63; /* all bits, or none */
 			asm volatile("" : "+r"(inside));
-			hash = (hash ^ ((u8)text[at + i] & inside)) * 0x100000001b3ULL;
+			hash = hash_with(hash, (u8)text[at + i] & inside);
 		}
 	END_FOR_EACH
 	return hash;

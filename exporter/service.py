@@ -79,6 +79,8 @@ class Service:
     def snapshot(self) -> Snapshot:
         with self._lock:
             self._scraped = True
+            if self._doorbell:  # what came since is in this scrape
+                self._tracker.tend(self._doorbell.take())
             return self._monitor.snapshot()
 
     def reload(self) -> None:
@@ -163,8 +165,15 @@ class Service:
             else None,
         )
         labeller = Labeller(config.labels, config.metadata_timeout_ns, self._sources)
+        cgroups = Cgroups(paths.cgroupfs, paths.procfs)
+        if not cgroups.sees_all():
+            log.warning(
+                "the cgroups at %s are cut off by a cgroup namespace: what is outside of it is found"
+                " when it is made, and not if it is there already: mount the node's /sys/fs/cgroup"
+                " and give it as --path.cgroupfs", paths.cgroupfs,
+            )  # fmt: skip
         self._tracker = Tracker(
-            tracing, Cgroups(paths.cgroupfs, paths.procfs), paths, os.getpid(), labeller,
+            tracing, cgroups, paths, os.getpid(), labeller,
             self._sources,
         )  # fmt: skip
         self._accounts = Accounts(

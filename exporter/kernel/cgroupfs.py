@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from exporter.kernel.named_cgroups import Place
 from exporter.kernel.records import CgroupKey
 
 _ROOT_INODE = 1  # of each hierarchy: fs/kernfs
@@ -88,13 +89,13 @@ class Cgroups:
                 keys.add(CgroupKey(hierarchy.number, status.st_ino))
         return frozenset(keys)
 
-    def locate(self, path: str, absolute: bool) -> list[tuple[int | None, str]]:
-        """A path, or pattern, as the kernel knows it: the hierarchy (None: any), and the path there."""
+    def locate(self, path: str, absolute: bool) -> list[Place]:
+        """A path, or pattern, as the kernel knows it."""
         if not absolute:
-            return [(None, path)]
+            return [Place(None, path)]
         place = self.top / path.lstrip("/")
         owner = self._owner(place)
-        return [(owner.number, "/" + str(place.relative_to(owner.root)))] if owner else []
+        return [Place(owner.number, f"/{place.relative_to(owner.root)}")] if owner else []
 
     def walk(self) -> Iterator[tuple[CgroupKey, str]]:
         """Every cgroup of every hierarchy, and its path there; parents first."""

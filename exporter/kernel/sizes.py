@@ -15,7 +15,7 @@ from exporter.kernel import records
 CALLS_PER_TREE = 64  # on average; what finds no room is counted in the tree's `other`
 CALLS_PER_SLOT = 512  # at most, so that one tree cannot take the room of all
 ERRORS_PER_SLOT = 1024
-AGGREGATE_BUDGET = 52 << 20  # bytes for all shards, unless one alone needs more
+AGGREGATE_BUDGET = 46 << 20  # bytes for all shards, unless one alone needs more
 MAX_SHARDS = 8
 MAX_EDGES = 32768
 MAX_WAITING = 32768
@@ -30,7 +30,7 @@ MAX_USERS = 1024
 DOORBELL_PAGES = 64
 MAX_CGROUP_STEPS = 256  # hierarchies, and levels above a process in those with listed cgroups
 _PAGE = 4096
-_SCRATCH_BYTES = 6 * 7264  # struct texts, for each place that uses one
+SCRATCH_BYTES = 6 * 7312  # struct texts, for each place that uses one
 
 
 def possible_cpus(sysfs: Path) -> int:
@@ -93,8 +93,9 @@ class Sizes:
             "named_cgroups": _hash_bytes(self.slots, 8, 4, 0),
             "rules": 2 * records.RULES.size,
             "states": 2 * MAX_STATES * records.ROW.size,
-            "scratch": _SCRATCH_BYTES * cpus,
-            "doorbell": (DOORBELL_PAGES + 2) * _PAGE,
+            "users": _hash_bytes(2 * MAX_USERS, records.USER_KEY.size, 8, 0),
+            "scratch": SCRATCH_BYTES * cpus,
+            "doorbell": (DOORBELL_PAGES + 4) * _PAGE,
             "waiting": _hash_bytes(
                 MAX_WAITING, records.PROCESS_KEY.size, records.MEMBERSHIP.size, 0
             ),

@@ -54,6 +54,10 @@ class Slots:
     def spare(self) -> int:
         return self._sizes.trees - len(self._taken)
 
+    def is_open(self, slot: int) -> bool:
+        """Whether it is there, and not released."""
+        return slot in self._others
+
     def take(self) -> int | None:
         """A slot of limits.trees, or None where all are in use."""
         value = self._maps["spare_slots"].pop()

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from exporter.kernel.named_cgroups import Place
 from exporter.kernel.records import (
     CgroupKey,
     Membership,
@@ -96,8 +97,8 @@ class Source(Protocol):
 
     def unlist_cgroup(self, key: CgroupKey) -> None: ...
 
-    def name_cgroup(self, path: str, slot: int | None) -> None:
-        """New cgroups with this path, in whatever hierarchy, get this slot; None: any."""
+    def name_cgroup(self, place: Place, slot: int | None) -> None:
+        """New cgroups with this path, in this hierarchy or in any, get this slot; None: any slot."""
 
     def watch_hierarchies(self, numbers: Iterable[int]) -> None:
         """There may be listed cgroups in these."""

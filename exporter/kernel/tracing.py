@@ -14,7 +14,7 @@ from exporter.errors import KernelError
 from exporter.kernel import aggregates, bcc_source, bpf, records
 from exporter.kernel.bcc_source import Loaded
 from exporter.kernel.fields import KernelFields
-from exporter.kernel.named_cgroups import hash_of
+from exporter.kernel.named_cgroups import Place, hash_of
 from exporter.kernel.records import (
     CgroupKey,
     Membership,
@@ -145,8 +145,8 @@ class Tracing:
     def unlist_cgroup(self, key: CgroupKey) -> None:
         self._maps["traced_cgroups"].delete(key.pack())
 
-    def name_cgroup(self, path: str, slot: int | None) -> None:
-        key = _U64.pack(hash_of(os.fsencode(path)))
+    def name_cgroup(self, place: Place, slot: int | None) -> None:
+        key = _U64.pack(hash_of(place))
         if slot is None:
             self._maps["named_cgroups"].delete(key)
         else:

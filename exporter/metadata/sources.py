@@ -10,7 +10,7 @@ from pathlib import Path
 from exporter.errors import ServiceError
 from exporter.metadata.kubernetes import Pods, PodWatch, Settings
 from exporter.metadata.runtimes import Runtimes
-from exporter.model.metadata import ContainerRef, Facts
+from exporter.model.metadata import SANDBOX, ContainerRef, Facts
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class Sources:
 
     def facts(self, ref: ContainerRef) -> Facts | None:
         pod = self._pods.facts(ref) if self._watch else None
-        if pod and (pod.container or not ref.id):
+        if pod and (pod.container not in ("", SANDBOX) or not ref.id):
             return pod
         engine = self._runtimes.facts(ref)
         if pod is None:
@@ -51,7 +51,9 @@ class Sources:
             wait = self._watch is not None and engine is not None and bool(ref.pod_uid)
             return replace(engine, complete=False) if wait and engine else engine
         if engine is None:
-            return pod
+            # The API cannot tell a sandbox from a container that it is too late to hear of.
+            guess = self._watch is not None and self._watch.failing() and not pod.complete
+            return replace(pod, container="") if guess else pod
         return replace(pod, container=engine.container, image=engine.image, complete=True)
 
     def version(self) -> int:

@@ -14,9 +14,7 @@ _ID_DIGITS = 12  # of a container's id: what engines show
 class Labeller:
     """`names` are the config's `labels`, None where it has none. Times in ns of one clock."""
 
-    def __init__(
-        self, names: tuple[str, ...] | None, timeout_ns: int, metadata: Metadata
-    ) -> None:
+    def __init__(self, names: tuple[str, ...] | None, timeout_ns: int, metadata: Metadata) -> None:
         self._names, self._timeout_ns, self._metadata = names, timeout_ns, metadata
         self._needs_facts = bool(names and set(names) != {DEFAULT_LABEL})
 
@@ -24,9 +22,13 @@ class Labeller:
         ref = container_of(path)
         return self._metadata.facts(ref) if ref else None
 
+    def late(self, since_ns: int, now_ns: int) -> bool:
+        """Whether this tree has waited for its metadata long enough."""
+        return now_ns - since_ns >= self._timeout_ns
+
     def waits(self, path: str, since_ns: int, now_ns: int) -> bool:
         """Whether more may become known of this cgroup: then its series are held back."""
-        if not self._needs_facts or now_ns - since_ns >= self._timeout_ns:
+        if not self._needs_facts or self.late(since_ns, now_ns):
             return False
         if container_of(path) is None:
             return False
@@ -57,7 +59,7 @@ class Labeller:
             "cgroup": path,
             "namespace": facts.namespace,
             "pod": facts.pod,
-            "container": facts.container,
+            "container": facts.container or _told_by(ref).get("container", ""),
             "workload": facts.workload,
             "workload_kind": facts.workload_kind,
             "image": facts.image,

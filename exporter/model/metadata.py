@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+#: The name that cAdvisor and the kubelet give to the container that holds a pod's namespaces.
+SANDBOX = "POD"
+
 
 class ContainerRef(NamedTuple):
     """A container, or a whole pod, as the path of its cgroup names it; "" is not told."""
@@ -17,7 +20,10 @@ class ContainerRef(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a container is; "" is not known. `pod_labels` are all labels of its pod."""
+    """What a container is; "" is not known. `pod_labels` are all labels of its pod.
+
+    What is not `complete` may change; SANDBOX for a container then is a guess, good after a while.
+    """
 
     namespace: str = ""
     pod: str = ""

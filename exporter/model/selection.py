@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from exporter.model.container_paths import parse
-from exporter.model.metadata import ContainerRef, Facts
+from exporter.model.metadata import SANDBOX, ContainerRef, Facts
 from exporter.model.patterns import Automaton, build
 from exporter.model.target import Pattern, PodWords, Target
 
@@ -24,44 +24,46 @@ def container_of(path: str) -> ContainerRef | None:
     return pod
 
 
-def selects(target: Target, path: str, facts: Facts | None) -> bool | None:
+def selects(target: Target, path: str, facts: Facts | None, late: bool) -> bool | None:
     """Whether the cgroup with this path is a tree of this target; None: not known (yet).
 
-    It is known already that the target's pattern matches the path.
+    It is known already that the target's pattern matches the path. `late`: it has waited for its
+    metadata long enough. Sandboxes are no containers that anybody means.
     """
     if target.kind == "kubernetes":
         ref = parse(path)
         if ref is None or not ref.id or not ref.pod_uid:
             return False
-        return _is_pod(target.kubernetes or PodWords(), facts)
+        return _is_pod(target.kubernetes or PodWords(), facts, late)
     if target.kind == "container":
         words = target.container
         if words is None or parse(path) is None:
             return False
         if facts is None or not (facts.container or facts.complete):
             return None
-        return _any(words.name, facts.container) and _any(words.image, facts.image)
+        return _is_container(words.name, facts, late) and _any(words.image, facts.image)
     return True
 
 
-def _is_pod(words: PodWords, facts: Facts | None) -> bool | None:
-    if words == PodWords():
-        return True
+def _is_pod(words: PodWords, facts: Facts | None, late: bool) -> bool | None:
     if facts is None:
-        return None
-    if words.container and not (facts.container or facts.complete):
-        return None
-    if not facts.complete and any(key not in facts.pod_labels for key, _ in words.labels):
-        return None
-    return (
-        _any(words.namespace, facts.namespace)
-        and _any(words.pod, facts.pod)
-        and _any(words.container, facts.container)
-        and all(
-            key in facts.pod_labels and _any(patterns, facts.pod_labels[key])
-            for key, patterns in words.labels
-        )
-    )
+        return True if late and words == PodWords() else None
+    if not (_any(words.namespace, facts.namespace) and _any(words.pod, facts.pod)):
+        return False
+    if words.labels and not (facts.pod_labels or facts.complete):
+        return None  # from the engine, which does not know them
+    for key, patterns in words.labels:
+        if key not in facts.pod_labels or not _any(patterns, facts.pod_labels[key]):
+            return False
+    if not (facts.container or facts.complete):
+        return True if late and not words.container else None
+    return _is_container(words.container, facts, late)
+
+
+def _is_container(names: tuple[Pattern, ...], facts: Facts, late: bool) -> bool | None:
+    if facts.container == SANDBOX:
+        return False if facts.complete or late else None
+    return _any(names, facts.container)
 
 
 @lru_cache(maxsize=1024)

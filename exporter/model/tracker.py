@@ -36,6 +36,7 @@ from exporter.model.cgroup_trees import CgroupTrees
 from exporter.model.closure import Root, as_root, close_over
 from exporter.model.explain import Following
 from exporter.model.labeller import Labeller
+from exporter.model.labels import FOLDED
 from exporter.model.metadata import Metadata
 from exporter.model.pidfiles import Pidfiles
 from exporter.model.ranking import Ranking
@@ -70,6 +71,7 @@ class Tracker:
         self._source, self._cgroups_seen, self._paths = source, cgroups, paths
         self._own_pid, self._labeller, self._metadata = own_pid, labeller, metadata
         self._own_key: ProcessKey | None = None
+        self._closed: dict[ProcessKey, Membership] = {}  # what the rounds of a sync found
         self._before: dict[ProcessKey, Membership] = {}  # who was followed when a sync began
         self._edges_lost = self._events_lost = 0
         self._settled = -1
@@ -198,11 +200,7 @@ class Tracker:
         self._source.announce_change()
         self._settled = -1
         self._source.keep_edges(True)
-        bits = self._rulebook.bits_in_use
-        self._before = {
-            key: member._replace(excluded=member.excluded & bits)
-            for key, member in self._source.members().items()
-        }
+        self._before, self._closed = self._source.members(), {}
 
     def _sync(self) -> bool:
         """Once. False if the tree went on changing through all rounds."""
@@ -217,8 +215,8 @@ class Tracker:
 
     def tend(self, events: Sequence[Event] = ()) -> None:
         """What is due now and then: cheap when nothing happened."""
-        self._learn_programs(events)
         moved = self._cgroups.learn(e for e in events if e.kind != EVENT_GROUP)
+        self._learn_programs(events)
         moved |= self._find_cgroups()
         moved |= self._cgroups.choose(self._metadata.version())
         if self._follow_files():
@@ -254,6 +252,7 @@ class Tracker:
         if due or lost != self._events_lost or not self._cgroups_seen.sees_all():
             self._events_lost, self._scanned_s = lost, time.monotonic()
             moved |= self._cgroups.scan()
+            self._find_programs()
         return moved
 
     def _close(self) -> bool:
@@ -268,7 +267,9 @@ class Tracker:
         closed = close_over(
             processes, source.edges(), self._roots(), node, self._before,
             (active | {SLOT_EXCLUDED}).__contains__, self._ranking, holds,
+            self._closed,
         )  # fmt: skip
+        self._closed |= closed
         known = {process.key: process.member for process in processes}
         wrote = False
         for key, member in closed.items():
@@ -389,7 +390,7 @@ class Tracker:
 
     def refused(self) -> dict[str, int]:
         """What was not followed though it was listed, so far, by reason."""
-        return dict(self._pidfiles.refused)
+        return {**self._pidfiles.refused, "container_unknown": self._cgroups.unknown}
 
     def shares(self, slot: int) -> bool:
         """Whether a tree found no slot of its own, and uses this one."""
@@ -403,7 +404,8 @@ class Tracker:
         }
 
     def held_back(self) -> int:
-        return sum(1 for tree in self._cgroups.by_path.values() if tree.labels is None)
+        """Trees whose series wait for what they are called; those that are gone, too."""
+        return self._cgroups.held_back() + sum(tree.labels is None for tree in self._gone)
 
     def count(self, name: str) -> int:
         """How many trees a target has now."""
@@ -428,14 +430,23 @@ class Tracker:
 
     def _learn_programs(self, events: Iterable[Event]) -> None:
         """What the kernel split off by `group_by`."""
-        by_slot = None
-        for event in events:
-            if event.kind == EVENT_GROUP:
-                by_slot = by_slot or {tree.slot: tree for tree in (*self.trees(), *self._gone)}
-                self._source.slots.adopt(event.slot)
-                if event.tree in by_slot:
-                    name = event.text.decode(errors="replace")
-                    by_slot[event.tree].programs[event.slot] = name
+        names = {e.slot: e for e in events if e.kind == EVENT_GROUP}
+        by_slot = self._by_slot() if names else {}
+        for slot, event in names.items():
+            self._source.slots.adopt(slot)
+            if event.tree in by_slot:
+                by_slot[event.tree].programs[slot] = event.text.decode(errors="replace")
+
+    def _find_programs(self) -> None:
+        """Those whose event was lost, and their names with it: they are exposed as `other`."""
+        by_slot = self._by_slot()
+        for slot, tree in self._source.slots.programs().items():
+            if tree in by_slot and slot not in by_slot[tree].programs:
+                self._source.slots.adopt(slot)
+                by_slot[tree].programs[slot] = FOLDED
+
+    def _by_slot(self) -> dict[int, Tree]:
+        return {tree.slot: tree for tree in (*self.trees(), *self._gone)}
 
 
 def _alive(processes: Iterable[Process]) -> dict[int, ProcessKey]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from tests.harness import exporter
 from tests.kernel.cgroup_tree import cgroup, move, version_2
@@ -17,7 +18,7 @@ def test_of_one_target(build: Build) -> None:
     later: another target may have them."""
     with programs(build) as folder:
         a, b, c = (str(copy(folder, name)) for name in "abc")
-        targets = [
+        targets: list[dict[str, Any]] = [
             {"name": "it", "match": {"exe": a}, "exclude": [{"exe": b}, {"cmdline": "* -not *"}]},
             {"name": "rest", "match": {"comm": ["b", "c"]}},
         ]
@@ -67,7 +68,7 @@ def test_of_all_targets(build: Build) -> None:
             waiting(steps, "wait", "13", "exec", str(out), "7", "exec", it, "7") as inside,
             waiting(out, "wait", "7", "exec", it, "7") as there,
         ):
-            targets = [
+            targets: list[dict[str, Any]] = [
                 {"name": "pid", "pid": listed.pid},
                 {"name": "other pid", "pid": listed_itself.pid},
                 {"name": "group", "cgroup": f"/{name}"},
@@ -88,7 +89,9 @@ def test_a_user_is_excluded(build: Build) -> None:
     with programs(build) as folder:
         it, steps = str(copy(folder, "it")), folder / "steps"
         out = {"user": [40_001, 40_003], "comm": "it"}
-        targets = [{"name": "it", "match": {"exe": f"{folder}/*"}, "exclude": [out]}]
+        targets: list[dict[str, Any]] = [
+            {"name": "it", "match": {"exe": f"{folder}/*"}, "exclude": [out]}
+        ]
         with exporter(config(*targets)) as running:
             for user in (40_001, 40_003):
                 run(steps, "11", f"uid={user}", "13", "exec", it, "7")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from typing import Any
 
 from tests.harness import Scrape, exporter
 from tests.kernel.cgroup_tree import cgroup, move, version_2
@@ -26,7 +27,9 @@ def test_by_comm(build: Build) -> None:
     with programs(build) as folder:
         a, b, c = (copy(folder, name) for name in ("a", "b", "sub/c"))
         same = str(copy(folder, "sub/a"))
-        targets = [{"name": "it", "match": {"exe": f"{folder}/**"}, "group_by": "comm"}]
+        targets: list[dict[str, Any]] = [
+            {"name": "it", "match": {"exe": f"{folder}/**"}, "group_by": "comm"}
+        ]
         with (
             waiting(a, "fork", "wait", "11", "exec", str(b), "13") as first,
             waiting(c, "wait", "17", "fork", "19") as second,
@@ -62,7 +65,7 @@ def test_by_exe(build: Build) -> None:
             waiting(folder / "sub/a", "wait", "29", "exec", a, "31") as there,
         ):
             move(there.pid, place)
-            targets = [
+            targets: list[dict[str, Any]] = [
                 {"name": "pid", "pid": listed.pid, "group_by": "exe"},
                 {"name": "group", "cgroup": f"/{name}", "group_by": "exe"},
                 {"name": "all", "all": True, "group_by": "exe"},
@@ -88,7 +91,7 @@ def test_more_programs_than_limits_comms(build: Build) -> None:
     """The first have series of their own for good, the others are `other`: each call is in one."""
     with programs(build) as folder:
         files = [copy(folder, f"program-{i}") for i in range(7)]
-        targets = [
+        targets: list[dict[str, Any]] = [
             {"name": name, "match": {"exe": f"{folder}/**", "user": user}, "group_by": "comm"}
             for name, user in (("it", 0), ("second", 40_001))
         ]
@@ -113,7 +116,9 @@ def test_hostile_names(build: Build) -> None:
     """No name breaks a scrape; what cannot be told apart as text is one series."""
     with programs(build) as folder:
         comms = ['"', "\\", "a\nb", "{}", 'x="y"', "#", "other", "ünï", "\udcc3(", "\udcc4("]
-        targets = [{"name": "it", "match": {"exe": f"{folder}/**"}, "group_by": "comm"}]
+        targets: list[dict[str, Any]] = [
+            {"name": "it", "match": {"exe": f"{folder}/**"}, "group_by": "comm"}
+        ]
         with exporter(config(*targets)) as running:
             for number, comm in enumerate(comms, 11):
                 run(copy(folder, comm), str(number))
@@ -130,7 +135,7 @@ def test_events_that_are_lost(build: Build) -> None:
     name = f"proctree-ring-{os.getpid()}"
     with programs(build) as folder, cgroup(version_2() / name) as place:
         a, b, moved = (copy(folder, name) for name in ("a", "b", "moved"))
-        targets = [
+        targets: list[dict[str, Any]] = [
             {"name": "group", "cgroup": f"/{name}"},
             {"name": "it", "match": {"exe": f"{folder}/*"}, "group_by": "comm"},
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from tests.harness import exporter, workload
 from tests.kernel.cgroup_tree import cgroup, move, version_2
@@ -15,7 +16,7 @@ def test_descendants_are_followed(build: Build) -> None:
     process itself executes is still of its tree."""
     with programs(build) as folder:
         it, other = copy(folder, "it"), str(copy(folder, "other"))
-        targets = [{"name": "it", "match": {"exe": str(it)}}]
+        targets: list[dict[str, Any]] = [{"name": "it", "match": {"exe": str(it)}}]
         with exporter(config(*targets)) as running:
             run(it, "11", "fork", "13", "exec", other, "17", "fork", "19", "exec", it, "23")
             run(it, "orphan", "exec", other, "orphan", "29")
@@ -33,7 +34,7 @@ def test_what_was_there_before(build: Build) -> None:
     more when the exporter starts, is nobody's."""
     with programs(build) as folder:
         it, other = copy(folder, "it"), str(copy(folder, "other"))
-        targets = [{"name": "it", "match": {"exe": str(it)}}]
+        targets: list[dict[str, Any]] = [{"name": "it", "match": {"exe": str(it)}}]
         with (
             waiting(it, "wait", "11", "fork", "13", "exec", other, "17") as first,
             waiting(it, "fork", "exec", other, "fork", "wait", "19", "exec", other, "23") as second,
@@ -52,7 +53,9 @@ def test_what_was_there_before(build: Build) -> None:
 def test_a_process_whose_first_thread_has_ended(build: Build) -> None:
     """It runs its program as before, and any other of its threads tells which that is."""
     program = build("leader_first")
-    targets = [{"name": "it", "match": {"exe": str(program), "cmdline": "* exit *"}}]
+    targets: list[dict[str, Any]] = [
+        {"name": "it", "match": {"exe": str(program), "cmdline": "* exit *"}}
+    ]
     with workload(program, "pthread_exit", "exit", "0") as it:
         it.expect("ready")
         it.go()
@@ -68,7 +71,9 @@ def test_without_follow_forks(build: Build) -> None:
     """The process alone, while it runs this program; at the start each that runs it."""
     with programs(build) as folder:
         it, other = copy(folder, "it"), str(copy(folder, "other"))
-        targets = [{"name": "it", "match": {"exe": str(it)}, "follow_forks": False}]
+        targets: list[dict[str, Any]] = [
+            {"name": "it", "match": {"exe": str(it)}, "follow_forks": False}
+        ]
         with (
             waiting(it, "fork", "wait", "11", "fork", "7", "exec", other, "7") as first,
             exporter(config(*targets)) as running,
@@ -100,7 +105,7 @@ def test_the_first_of_the_list(build: Build) -> None:
     """Of those that hold, and of one inherited and one that holds now; never back."""
     with programs(build) as folder:
         a, b, c = (str(copy(folder, name)) for name in "abc")
-        targets = [
+        targets: list[dict[str, Any]] = [
             {"name": "first", "match": {"exe": a}},
             {"name": "second", "match": {"exe": [a, b]}},
             {"name": "third", "match": {"exe": f"{folder}/*", "cmdline": "* -third *"}},
@@ -144,7 +149,7 @@ def test_first_of_the_list_with_one_that_is_alone(build: Build) -> None:
     """`follow_forks: false` makes no difference to the order, before another as behind it."""
     with programs(build) as folder:
         a, b, c = (str(copy(folder, name)) for name in "abc")
-        targets = [
+        targets: list[dict[str, Any]] = [
             {"name": "alone", "match": {"exe": a}, "follow_forks": False},
             {"name": "tree", "match": {"exe": [a, b]}},
             {"name": "behind", "match": {"exe": [b, c]}, "follow_forks": False},
@@ -175,7 +180,7 @@ def test_other_targets(build: Build) -> None:
             waiting(steps, "wait", "exec", it, "19", "wait", "23", "wait", "29") as moved,
             waiting(folder / "it", "wait", "31", "wait", "37") as there,
         ):
-            targets = [
+            targets: list[dict[str, Any]] = [
                 {"name": "all", "all": True},
                 {"name": "pid", "pid": listed.pid},
                 {"name": "group", "cgroup": f"/{name}"},
@@ -204,7 +209,7 @@ def test_a_name_taken_by_prctl(build: Build) -> None:
     the name of the process."""
     with programs(build) as folder:
         it, other = str(copy(folder, "it")), copy(folder, "other")
-        targets = [{"name": "it", "match": {"comm": "it"}}]
+        targets: list[dict[str, Any]] = [{"name": "it", "match": {"comm": "it"}}]
         with (
             waiting(other, "name=it", "wait", "11") as before,
             exporter(config(*targets)) as running,

@@ -60,7 +60,30 @@ def test_pod() -> None:
             "bb": Container("init", "docker.io/init:1"),
             "cc": Container("debug", "busybox"),
         },
+        settled=True,
     )
+
+
+def test_settled() -> None:
+    """Once each container that was asked for has an id."""
+
+    def settled(*known: str, wanted: tuple[str, ...] = ("main", "side")) -> bool:
+        it = parse({
+            "metadata": {"uid": "u1"},
+            "spec": {"containers": [{"name": name} for name in wanted],
+                     "initContainers": [{"name": "init"}] if wanted else []},
+            "status": {"containerStatuses": [
+                {"name": name, "lastState": {"terminated": {"containerID": f"containerd://{name}"}}}
+                for name in known
+            ]},
+        })  # fmt: skip
+        assert it
+        return it.settled
+
+    assert settled("main", "side", "init")
+    assert not settled("main", "side")
+    assert not settled()
+    assert not settled("main", wanted=())
 
 
 def test_static() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from exporter.metadata.kubernetes.pod import Container, Pod
 from exporter.metadata.kubernetes.store import Pods
-from exporter.model.metadata import ContainerRef, Facts, Metadata
+from exporter.model.metadata import SANDBOX, ContainerRef, Facts, Metadata
 
 WEB = Pod(
     uid="u1", config_hash="", namespace="shop", name="web-1", labels={"app": "web"},
@@ -53,6 +53,20 @@ def test_facts() -> None:
     assert pods.facts(by_id("bb")) is None
     assert pods.facts(by_uid("u9")) is None
     assert pods.facts(by_id("")) is None
+
+
+def test_sandbox() -> None:
+    """Where all containers of a pod are known, another is its sandbox, or too new to be known."""
+    pods = Pods()
+    assert pods.put(replace(WEB, settled=True))
+    guess = replace(FACTS, container=SANDBOX, image="", complete=False)
+    assert pods.facts(by_id("bb", "u1")) == guess
+    assert pods.facts(by_uid("u1")) == replace(FACTS, container="", image="")
+    assert pods.put(replace(WEB, settled=True, ended=True))
+    assert pods.facts(by_id("bb", "u1")) == replace(guess, complete=True)
+    both = WEB.containers | {"bb": Container("main", "web:1")}
+    assert pods.put(replace(WEB, settled=True, containers=both))
+    assert pods.facts(by_id("bb", "u1")) == FACTS
 
 
 def test_static() -> None:

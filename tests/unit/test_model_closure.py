@@ -223,7 +223,7 @@ def test_descendants_of_who_is_excluded() -> None:
 
 
 def test_what_once_held_stays() -> None:
-    """Of what it ran before, by the same rules; not of a match that is gone, or an old `exclude`."""
+    """Of what it ran before; not of a match that is gone, or of an `exclude` that is."""
     was = {key(3): Membership(match=5), key(4): Membership(match=4, excluded=3)}
     found = matched(CHAIN, before=was)
     assert [(found[pid].match, found[pid].excluded) for pid in (2, 3, 4)] == [
@@ -243,7 +243,7 @@ def test_an_excluded_one_remembers_its_match() -> None:
 
 
 def test_what_the_kernel_decided_meanwhile() -> None:
-    """A process that is listed as matched or excluded is so, though nobody is left who tells why."""
+    """Who is listed as matched or excluded is so, though nobody is left who tells why."""
     listed = [process(3, member=Membership(match=5, excluded=3)), process(4, 3)]
     found = matched(listed)
     assert [(found[pid].match, found[pid].excluded) for pid in (3, 4)] == [(5, 1), (5, 1)]

@@ -28,6 +28,7 @@ class Health:
         self._in_step_at: float | None = None
         self._in_a_row = 0
         self._told = ""
+        self._failing = False
 
     def failures(self) -> Mapping[str, int]:
         return dict(self._failures)
@@ -35,11 +36,16 @@ class Health:
     def age_seconds(self) -> float | None:
         return None if self._in_step_at is None else self._clock() - self._in_step_at
 
+    def failing(self) -> bool:
+        """Whether the last that was heard of the server is that it failed."""
+        return self._failing
+
     def count(self, reason: str) -> None:
         self._failures[reason] += 1
 
     def in_step(self, since_s: float = 0.0) -> None:
         """The store is what the server has; or was, so many seconds ago."""
+        self._failing = False
         self._in_step_at = max(self._in_step_at or 0.0, self._clock() - since_s)
 
     def went_well(self) -> None:
@@ -52,6 +58,7 @@ class Health:
     def failed(self, failure: Failure) -> float:
         """Counts it; how long to wait, in seconds."""
         self.count(failure.reason)
+        self._failing = True
         if failure.reason != self._told and failure.reason != "gone":
             log.warning(
                 "Kubernetes: %s; what is known of pods stays in use, and we go on asking", failure

@@ -27,7 +27,8 @@ class Container(NamedTuple):
 class Pod:
     """`config_hash` is a static pod's, which its cgroup has in the place of the UID; else "".
 
-    `ended`: no container is to come any more. `containers` are by the runtime's id.
+    `ended`: no container is to come any more. `settled`: each container that was asked for has
+    an id. `containers` are by the runtime's id.
     """
 
     uid: str
@@ -39,6 +40,7 @@ class Pod:
     workload_kind: str
     ended: bool
     containers: Mapping[str, Container]
+    settled: bool = False
 
     @property
     def size(self) -> int:
@@ -63,6 +65,7 @@ def parse(document: Any) -> Pod | None:
     static = kind == "Node" and _MIRROR in annotations
     if static:
         kind, owner = "Pod", name.removesuffix(f"-{_text(spec.get('nodeName'))}")
+    wanted, containers = set(_images(spec)), dict(_containers(spec, status))
     made_by, made_by_kind = workload(kind, owner, labels) if owner else (name, "Pod")
     return Pod(
         uid=uid,
@@ -73,7 +76,8 @@ def parse(document: Any) -> Pod | None:
         workload=made_by,
         workload_kind=made_by_kind,
         ended=status.get("phase") in ("Succeeded", "Failed"),
-        containers=dict(_containers(spec, status)),
+        containers=containers,
+        settled=bool(wanted) and wanted <= {it.name for it in containers.values()},
     )
 
 
@@ -89,11 +93,7 @@ def _containers(
     spec: Mapping[str, Any], status: Mapping[str, Any]
 ) -> Iterator[tuple[str, Container]]:
     """By id: those that are, and of each the one before it."""
-    wanted = {
-        _text(it.get("name")): _text(it.get("image"))
-        for key in _SPECS
-        for it in _maps(spec.get(key))
-    }
+    wanted = _images(spec)
     for key in _STATUSES:
         for it in _maps(status.get(key)):
             name, image = _text(it.get("name")), _text(it.get("image"))
@@ -106,6 +106,12 @@ def _containers(
                 _, _, id_ = _text(source.get("containerID")).partition("://")
                 if id_:
                     yield id_, container
+
+
+def _images(spec: Mapping[str, Any]) -> dict[str, str]:
+    """By the names of the containers that were asked for."""
+    found = (it for key in _SPECS for it in _maps(spec.get(key)))
+    return {_text(it.get("name")): _text(it.get("image")) for it in found}
 
 
 def _map(value: object) -> Mapping[str, Any]:

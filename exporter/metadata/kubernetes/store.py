@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from exporter.metadata.kubernetes.pod import Container, Pod
-from exporter.model.metadata import ContainerRef, Facts
+from exporter.model.metadata import SANDBOX, ContainerRef, Facts
 
 MOST = 10_000
 #: Of one pod's labels and containers: more than a cluster's own make, less than hurts.
@@ -47,6 +47,8 @@ class Pods:
         return self._version
 
     def facts(self, ref: ContainerRef) -> Facts | None:
+        """Where all containers of the pod are known and this is none of them, it is the sandbox: or
+        one that the API has not heard of yet, so that is not complete."""
         with self._lock:
             uid, container = self._containers.get(ref.id, (ref.pod_uid, None))
             uid = uid if uid in self._pods else self._static.get(uid, "")
@@ -54,10 +56,11 @@ class Pods:
             if pod is None:
                 return None
             ended = pod.ended or uid in self._gone_pods
+        unknown = SANDBOX if ref.id and pod.settled else ""
         return Facts(
             namespace=pod.namespace,
             pod=pod.name,
-            container=container.name if container else "",
+            container=container.name if container else unknown,
             workload=pod.workload,
             workload_kind=pod.workload_kind,
             image=container.image if container else "",

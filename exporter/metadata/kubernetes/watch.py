@@ -48,6 +48,10 @@ class PodWatch:
         """Since the store was last known to be what the server has; None before the first time."""
         return self._health.age_seconds()
 
+    def failing(self) -> bool:
+        """Whether what is known may be old, because the server fails."""
+        return self._health.failing()
+
     def failures(self) -> Mapping[str, int]:
         """By reason; all reasons are there from the start."""
         return self._health.failures()

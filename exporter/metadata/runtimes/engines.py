@@ -8,10 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from exporter.model.metadata import Facts
+from exporter.model.metadata import SANDBOX, Facts
 
-#: The name that cAdvisor and the kubelet give to the container that holds a pod's namespaces.
-SANDBOX = "POD"
 _MAX_TEXT = 1024
 
 
