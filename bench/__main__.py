@@ -9,13 +9,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import hot_path, machine, scrapes, size
+from bench import hot_path, machine, scrapes, size, trees
 from bench.goals import against_goals
 from bench.table import Row, results
 from bench.workloads import Binaries
 from tests.harness import ROOT
 
-PARTS = ("hot-path", "size", "scrapes")
+PARTS = ("hot-path", "size", "scrapes", "trees")
 
 
 def _parse() -> argparse.Namespace:
@@ -54,6 +54,8 @@ def _measure(args: argparse.Namespace) -> list[Row]:
             rows += size.measure(binaries, settle_s=args.settle, idle_s=5 if args.quick else 30)
         if "scrapes" in wanted:
             rows += scrapes.measure(binaries)
+        if "trees" in wanted:
+            rows += trees.measure()
     return rows
 
 

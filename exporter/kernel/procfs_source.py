@@ -145,6 +145,12 @@ class _Numbers:
         self._last += 1
         return self._last
 
+    def programs(self) -> dict[int, int]:
+        return {}
+
+    def is_open(self, slot: int) -> bool:
+        return slot <= self._last
+
     def adopt(self, slot: int) -> None: ...
     def describe(self, slot: int, settings: TreeSettings) -> None: ...
 

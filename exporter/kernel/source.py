@@ -98,7 +98,7 @@ class Source(Protocol):
     def unlist_cgroup(self, key: CgroupKey) -> None: ...
 
     def name_cgroup(self, place: Place, slot: int | None) -> None:
-        """New cgroups with this path, in this hierarchy or in any, get this slot; None: any slot."""
+        """New cgroups in this place, here or in any hierarchy, get this slot; None: any."""
 
     def watch_hierarchies(self, numbers: Iterable[int]) -> None:
         """There may be listed cgroups in these."""

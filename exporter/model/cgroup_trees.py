@@ -226,7 +226,7 @@ class CgroupTrees:
         return tree
 
     def _use(self, slot: int) -> None:
-        """Somebody is counted there who may be gone before anybody looks: it is exposed for good."""
+        """Who is counted there may be gone before anybody looks: it is exposed for good."""
         for tree in self._others.values():
             tree.used |= tree.slot == slot
 

@@ -75,7 +75,7 @@ class Monitor:
         target = tree.target
         if target is None or (tree.labels is None and not tree.shared):
             return
-        if tree.shared and not self._is_used(tree):
+        if tree.shared and not (tree.used or slots or tree.slot in self._open):
             return
         labels = self._accounts.folded_labels(target) if tree.shared else tree.labels
         assert labels is not None
@@ -89,9 +89,6 @@ class Monitor:
                     own = (*labels, (target.group_by, tree.programs.get(slot, FOLDED)))
                 self._accounts.open(slot, target, own, info, tree.since_ns)
                 self._open.add(slot)
-
-    def _is_used(self, tree: Tree) -> bool:
-        return tree.slot in self._open or self._tracker.shares(tree.slot)
 
     def snapshot(self) -> Snapshot:
         self.tend()

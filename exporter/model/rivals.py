@@ -55,7 +55,7 @@ def unmeant(
     for group, path in within:
         for target in following.rulebook.cgroup_targets(os.fsencode(path), group.hierarchy):
             facts = facts_of(path)
-            verdict = selects(target, path, facts, late=False)
+            verdict = selects(target, path, facts, late=True)
             known = " ".join(
                 f"{name}={value}" for name in _FACTS if (value := getattr(facts, name, ""))
             )

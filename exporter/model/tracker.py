@@ -1,9 +1,8 @@
 """Keeps the kernel's picture of who is followed in step with the targets.
 
-Each tree has a slot, never used again. A sync lists all processes, closes over the edges that the
-hooks kept meanwhile, writes what is new to the kernel, and repeats until nothing changes. From then
-on the hooks keep it true; `tend` does what they cannot: carry changes into threads, find what came
-or went without their notice, and give room to what was lost.
+Each tree has a slot, never used again. A sync makes the picture true, and the hooks keep it so;
+`tend` does what they cannot: carry changes into threads, find what came or went without their
+notice, and give room to what was lost.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from exporter.kernel.records import (
     EVENT_GROUP,
     GROUP_BY,
     PROCESS_ALIVE,
-    PROCESS_KERNEL,
     SLOT_EXCLUDED,
     Membership,
     Process,
@@ -33,21 +31,21 @@ from exporter.kernel.records import (
 from exporter.kernel.source import Reading, Source
 from exporter.kernel.users import find_uid
 from exporter.model.cgroup_trees import CgroupTrees
-from exporter.model.closure import Root, as_root, close_over
+from exporter.model.closure import Root, as_root
 from exporter.model.explain import Following
 from exporter.model.labeller import Labeller
-from exporter.model.labels import FOLDED
+from exporter.model.leaving import Leaving
 from exporter.model.metadata import Metadata
 from exporter.model.pidfiles import Pidfiles
+from exporter.model.programs import find_programs, learn_programs
 from exporter.model.ranking import Ranking
 from exporter.model.rulebook import Rulebook
+from exporter.model.sync import Sync, Wanted
 from exporter.model.target import Target, Words
 from exporter.model.trees import Tree
 
 log = logging.getLogger(__name__)
 
-_MAX_SYNCS = 3  # before what is missing is counted as lost
-_MAX_ROUNDS = 64  # of a sync or of passes in one go; a storm that outlasts them goes on next time
 _SCAN_EVERY_S = 60.0  # all cgroups, though the kernel says which are new
 
 
@@ -69,24 +67,20 @@ class Tracker:
         metadata: Metadata,
     ) -> None:  # fmt: skip
         self._source, self._cgroups_seen, self._paths = source, cgroups, paths
-        self._own_pid, self._labeller, self._metadata = own_pid, labeller, metadata
+        self._own_pid, self._metadata = own_pid, metadata
         self._own_key: ProcessKey | None = None
-        self._closed: dict[ProcessKey, Membership] = {}  # what the rounds of a sync found
-        self._before: dict[ProcessKey, Membership] = {}  # who was followed when a sync began
-        self._edges_lost = self._events_lost = 0
-        self._settled = -1
-        self._lost_before = 0
+        self._events_lost = 0
         self._rulebook = Rulebook(())
         self._exclude: tuple[Words, ...] = ()
         self._ranking = Ranking()
         self._settings: dict[int, TreeSettings] = {}
         self._scanned_s = 0.0
-        self._gone: list[Tree] = []
+        self._sync = Sync(source)
+        self._leaving = Leaving(source, labeller)
         self._cgroups = CgroupTrees(source, cgroups, labeller, self._describe)
         self._pidfiles = Pidfiles(paths.rootfs, paths.procfs)
         self.single: dict[str, Tree] = {}  # the one tree of a target, by its name
         self.others: dict[str, Tree] = {}  # of targets with many: what finds no slot of its own
-        self.incomplete = False  # some process found no room or no storage
 
     # What is followed
 
@@ -116,11 +110,11 @@ class Tracker:
             self._source.release(new.values())
             raise
         before, kept = (*self.single.values(), *self.others.values()), set(trees.values())
-        self._gone += [tree for tree in before if tree not in kept]
+        self._leaving.trees += [tree for tree in before if tree not in kept]
         self._rulebook, self._exclude = rulebook, tuple(exclude)
         self.single = {t.name: trees[t.name] for t in targets if not t.many}
         self.others = {t.name: trees[t.name] for t in targets if t.many}
-        self._begin()
+        self._sync.begin()
         for target in targets:
             trees[target.name].target = target
             self._describe(target, slot_of(target), rulebook)
@@ -186,48 +180,27 @@ class Tracker:
 
     # Syncs
 
+    @property
+    def incomplete(self) -> bool:
+        """Whether some process found no room or no storage."""
+        return self._sync.incomplete
+
     def sync(self) -> None:
         """Makes the kernel follow exactly the targets' processes, whoever is born meanwhile."""
-        for _ in range(_MAX_SYNCS):
-            if self._sync():
-                return
-            log.warning("the process tree changes faster than it can be listed: trying again")
-            self._begin()
-        self._source.count_incomplete(1)
-
-    def _begin(self) -> None:
-        """From now on every edge is kept, and no thread trusts what it has cached."""
-        self._source.announce_change()
-        self._settled = -1
-        self._source.keep_edges(True)
-        self._before, self._closed = self._source.members(), {}
-
-    def _sync(self) -> bool:
-        """Once. False if the tree went on changing through all rounds."""
-        source = self._source
         self._find_cgroups()
-        complete = any(not self._close() and self._carry() for _ in range(_MAX_ROUNDS))
-        self._sweep()
-        source.keep_edges(False)
-        lost, self._edges_lost = source.edges_lost() - self._edges_lost, source.edges_lost()
-        source.count_incomplete(lost)  # for good: nobody else knew
-        return complete
+        self._sync.run(self._wanted())
 
     def tend(self, events: Sequence[Event] = ()) -> None:
         """What is due now and then: cheap when nothing happened."""
         moved = self._cgroups.learn(e for e in events if e.kind != EVENT_GROUP)
-        self._learn_programs(events)
+        learn_programs(self._source, events, self._all())
         moved |= self._find_cgroups()
         moved |= self._cgroups.choose(self._metadata.version())
         if self._follow_files():
             return
-        lost = self._source.lost_processes()
         if moved:
-            self._source.announce_change()
-            self._settled = -1
-        if self.incomplete or lost != self._lost_before or self._settled != self._source.changes():
-            self._lost_before = lost
-            self._carry()
+            self._sync.unsettle()
+        self._sync.tend()
 
     def _follow_files(self) -> bool:
         """Looks at pidfiles. True if a process was taken over."""
@@ -236,7 +209,7 @@ class Tracker:
             return False
         changed = self._pidfiles.take_over(news, _alive(self._source.list_processes()))
         if changed:
-            self._begin()
+            self._sync.begin()
             self.sync()
         return changed
 
@@ -252,32 +225,19 @@ class Tracker:
         if due or lost != self._events_lost or not self._cgroups_seen.sees_all():
             self._events_lost, self._scanned_s = lost, time.monotonic()
             moved |= self._cgroups.scan()
-            self._find_programs()
+            find_programs(self._source, self._all())
         return moved
 
-    def _close(self) -> bool:
-        """One round of closing over parents. True if the kernel learned something new."""
-        source = self._source
-        processes = source.list_processes()
-        kernel = {p.key for p in processes if p.flags & PROCESS_KERNEL}
-        single = self.single.values()
-        active = {t.slot for t in single if t.target and t.target.follow_forks}
-        node = next((t.slot for t in single if t.target and t.target.kind == "all"), 0)
-        holds = cache(lambda key: 0 if key in kernel else self._rules_for(key))
-        closed = close_over(
-            processes, source.edges(), self._roots(), node, self._before,
-            (active | {SLOT_EXCLUDED}).__contains__, self._ranking, holds,
-            self._closed,
-        )  # fmt: skip
-        self._closed |= closed
-        known = {process.key: process.member for process in processes}
-        wrote = False
-        for key, member in closed.items():
-            now = known.get(key) or source.member(key)
-            wanted = self._ranking.decided(member._replace(cgroup=now.cgroup), now)
-            if wanted != now and source.set_member(key, wanted):
-                wrote = True
-        return wrote
+    def _wanted(self) -> Wanted:
+        single = [(tree, tree.target) for tree in self.single.values() if tree.target]
+        active = {tree.slot for tree, target in single if target.follow_forks}
+        return Wanted(
+            roots=self._roots(),
+            node=next((tree.slot for tree, target in single if target.kind == "all"), 0),
+            active=frozenset(active | {SLOT_EXCLUDED}),
+            ranking=self._ranking,
+            holds=self._rules_for,
+        )
 
     def _rules_for(self, key: ProcessKey) -> int:
         """Of what a process runs now."""
@@ -285,39 +245,6 @@ class Tracker:
             return 0
         texts = procfs.texts(self._paths.procfs, key.tgid)
         return self._rulebook.holds(texts) if texts else 0
-
-    def _carry(self) -> bool:
-        """Passes until one changes nothing. True if the kernel is settled."""
-        for _ in range(_MAX_ROUNDS):
-            changes = self._source.changes()
-            done = self._source.sync_pass()
-            self._note(bool(done.no_room or done.no_storage))
-            if done.changed:
-                continue
-            if not done.no_storage:
-                self._source.settle(changes)
-                self._settled = changes
-            return True
-        return False
-
-    def _note(self, incomplete: bool) -> None:
-        if incomplete and not self.incomplete:
-            log.warning(
-                "limits.processes (or the kernel's memory) is reached: calls of processes without"
-                " a place are counted in proctree_exporter_lost_calls_total until there is room"
-            )
-        elif self.incomplete and not incomplete:
-            log.warning("there is room again: all processes of the targets are followed")
-        self.incomplete = incomplete
-
-    def _sweep(self) -> None:
-        """Forgets entries whose process ended while we wrote them."""
-        before = self._source.members()
-        alive = {p.key for p in self._source.list_processes() if p.flags & PROCESS_ALIVE}
-        roots = self._roots()
-        for key in before.keys() - alive:
-            if key not in roots:
-                self._source.remove_member(key)
 
     def _roots(self) -> dict[ProcessKey, Root]:
         roots = {self._own_key: Root(SLOT_EXCLUDED)} if self._own_key else {}
@@ -353,24 +280,23 @@ class Tracker:
         yield from self.others.values()
         yield from self._cgroups.by_path.values()
 
+    def _all(self) -> Iterator[Tree]:
+        """With those that are gone and not let go."""
+        yield from self.trees()
+        yield from self._leaving.trees
+
+    def freeze_labels(self) -> None:
+        """Names the trees of which all is known, or for which nothing more is waited for."""
+        self._leaving.name(self.trees())
+
     def reap(self) -> tuple[dict[int, Tree], Reading | None]:
         """Slots that are free now, whose they were, and their last numbers."""
-        self._gone += self._cgroups.gone
+        self._leaving.trees += self._cgroups.gone
         self._cgroups.gone.clear()
-        now_ns = time.time_ns()
-        ready = [t for t in self._gone if not self._waits(t, now_ns)]
-        if not ready:
-            return {}, None
-        for tree in ready:
-            self._freeze(tree)
-        owners = {slot: tree for tree in ready for slot in tree.slots}
-        free, reading = self._source.release(owners.keys())
+        free, reading = self._leaving.reap()
         for slot in free:
             self._settings.pop(slot, None)
-            owners[slot].programs.pop(slot, None)
-        done = {id(t) for t in ready if t.slot in free and not t.programs}
-        self._gone = [tree for tree in self._gone if id(tree) not in done]
-        return {slot: owners[slot] for slot in free}, reading
+        return free, reading
 
     def members(self) -> dict[ProcessKey, Membership]:
         """Who belongs where, by the kernel's own account."""
@@ -405,7 +331,7 @@ class Tracker:
 
     def held_back(self) -> int:
         """Trees whose series wait for what they are called; those that are gone, too."""
-        return self._cgroups.held_back() + sum(tree.labels is None for tree in self._gone)
+        return self._cgroups.held_back() + self._leaving.held_back()
 
     def count(self, name: str) -> int:
         """How many trees a target has now."""
@@ -413,40 +339,6 @@ class Tracker:
             return int(self.single[name].present)
         paths = self._cgroups.by_path.values()
         return sum(1 for tree in paths if tree.target and tree.target.name == name)
-
-    def _waits(self, tree: Tree, now_ns: int) -> bool:
-        return tree.labels is None and self._labeller.waits(tree.path, tree.since_ns, now_ns)
-
-    def _freeze(self, tree: Tree) -> None:
-        if tree.labels is None and tree.target is not None:
-            tree.labels = self._labeller.labels(tree.target, tree.path)
-
-    def freeze_labels(self) -> None:
-        """Names the trees of which all is known, or for which nothing more is waited for."""
-        now_ns = time.time_ns()
-        for tree in self.trees():
-            if not tree.shared and tree.labels is None and not self._waits(tree, now_ns):
-                self._freeze(tree)
-
-    def _learn_programs(self, events: Iterable[Event]) -> None:
-        """What the kernel split off by `group_by`."""
-        names = {e.slot: e for e in events if e.kind == EVENT_GROUP}
-        by_slot = self._by_slot() if names else {}
-        for slot, event in names.items():
-            self._source.slots.adopt(slot)
-            if event.tree in by_slot:
-                by_slot[event.tree].programs[slot] = event.text.decode(errors="replace")
-
-    def _find_programs(self) -> None:
-        """Those whose event was lost, and their names with it: they are exposed as `other`."""
-        by_slot = self._by_slot()
-        for slot, tree in self._source.slots.programs().items():
-            if tree in by_slot and slot not in by_slot[tree].programs:
-                self._source.slots.adopt(slot)
-                by_slot[tree].programs[slot] = FOLDED
-
-    def _by_slot(self) -> dict[int, Tree]:
-        return {tree.slot: tree for tree in (*self.trees(), *self._gone)}
 
 
 def _alive(processes: Iterable[Process]) -> dict[int, ProcessKey]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.metadata.kubernetes import reflector
+from exporter.metadata.kubernetes import health, reflector
 from exporter.model.metadata import Facts
 from tests.caller import until
 from tests.integration.kube import pods as kube
@@ -22,6 +22,12 @@ from tests.integration.kube.watching import watching
 pytestmark = pytest.mark.skipif(MISSING is not None, reason=MISSING or "")
 
 ID_A, ID_B = "a" * 64, "b" * 64
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asks again soon, however often it was in vain."""
+    monkeypatch.setattr(health, "LONGEST_DELAY_S", 1.0)
 
 
 def test_facts(control_plane: Cluster) -> None:

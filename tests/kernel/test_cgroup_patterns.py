@@ -56,7 +56,7 @@ ROOMY = "limits: {trees: 256, series: 100000}"
 
 @pytest.mark.parametrize("pattern", ["/*", "/**", "/[0-9]*"])
 def test_cgroups_that_come_and_go_at_full_speed(build: Build, group: Path, pattern: str) -> None:
-    """200 in a row: made, entered at once, some calls, left, removed. Each is exact, none is lost."""
+    """200 in a row: made, entered at once, some calls, left, removed. Each is exact."""
     with (
         exporter(config(f"/{NAME}{pattern}", ROOMY)) as running,
         workload(build("churn"), str(COUNT), str(COUNT), str(CALLS), str(group)) as churn,
@@ -64,7 +64,7 @@ def test_cgroups_that_come_and_go_at_full_speed(build: Build, group: Path, patte
         churn.expect("ready")
         churn.go()
         churn.expect("done")
-        scrape = wait_for(running, {f"/{NAME}/{i}": CALLS + i for i in range(1, COUNT + 1)})
+        scrape = wait_for(running, {f"/{NAME}/{i}": CALLS + i % 97 for i in range(1, COUNT + 1)})
         assert scrape.all("proctree_process_exits_total", target="it", outcome="ok") == {
             f"/{NAME}/{i}": 1 for i in range(1, COUNT + 1)
         }
@@ -89,7 +89,7 @@ def test_an_absolute_pattern_is_of_one_hierarchy(build: Build, hierarchy: Hierar
             one.go()
         for one in (churn, elsewhere):
             one.expect("done")
-        wait_for(running, {f"/{NAME}/{i}": CALLS + i for i in range(1, 21)})
+        wait_for(running, {f"/{NAME}/{i}": CALLS + i % 97 for i in range(1, 21)})
         scrape = until(running, lambda scrape: trees(scrape) == 0)
         assert len(calls(scrape)) == 20
 
@@ -109,7 +109,7 @@ def test_the_same_path_in_several_hierarchies_is_one_tree(build: Build, group: P
             churn.expect("ready")
             churn.go()
             churn.expect("done")
-            wait_for(running, {f"/{NAME}/{i}": CALLS + i for i in range(1, 51)})
+            wait_for(running, {f"/{NAME}/{i}": CALLS + i % 97 for i in range(1, 51)})
             for place in (group, *places):
                 (place / "stays").mkdir()
             scrape = until(running, lambda scrape: trees(scrape) == 1)
@@ -154,29 +154,29 @@ def test_cgroups_that_are_there_at_start(build: Build, group: Path) -> None:
             }
             tenants.go()
             tenants.expect("done")
-            assert calls(running.scrape()) == {f"/{NAME}/{i}": CALLS + i for i in range(1, 21)}
+            assert calls(running.scrape()) == {f"/{NAME}/{i}": CALLS + i % 97 for i in range(1, 21)}
 
 
 def test_the_deepest_match_holds_a_process(build: Build, group: Path) -> None:
     """A cgroup in a cgroup that matches, too; the upper one keeps what is in it, or in no match."""
-    (group / "a/b/c").mkdir(parents=True)
-    (group / "a/no").mkdir()
-    places = {"a": group / "a", "b": group / "a/b", "c": group / "a/b/c", "no": group / "a/no"}
+    (group / "m/m/m").mkdir(parents=True)
+    (group / "m/other").mkdir()
     with (
-        exporter(config(f"/{NAME}/{{a,a/b,a/b/c}}")) as running,
+        exporter(config(f"/{NAME}/**/m")) as running,
         workload(build("short_lives"), "7", "3", "13") as top,
         workload(build("short_lives"), "11", "3", "13") as middle,
         workload(build("short_lives"), "17", "3", "13") as bottom,
         workload(build("short_lives"), "19", "3", "13") as unmatched,
     ):
-        for tree, place in zip((top, middle, bottom, unmatched), places.values(), strict=True):
+        everybody = {"m": top, "m/m": middle, "m/m/m": bottom, "m/other": unmatched}
+        for place, tree in everybody.items():
             tree.expect("ready")
-            move_tree(tree, place)
+            move_tree(tree, group / place)
             tree.go()
             tree.expect("done")
         found = running.scrape().all("proctree_syscalls_total", target="it", syscall="getppid")
         assert found == {
-            f"/{NAME}/a": (7 + 19) * 13, f"/{NAME}/a/b": 11 * 13, f"/{NAME}/a/b/c": 17 * 13,
+            f"/{NAME}/m": (7 + 19) * 13, f"/{NAME}/m/m": 11 * 13, f"/{NAME}/m/m/m": 17 * 13,
         }  # fmt: skip
 
 
@@ -213,9 +213,12 @@ def test_a_child_made_into_a_cgroup_that_matches(build: Build, group: Path) -> N
             assert scrape.value("proctree_process_forks_total", **labels) == 1
 
 
-def test_a_cgroup_that_is_listed_by_its_path_and_made_later(build: Build, group: Path) -> None:
+@pytest.mark.parametrize("absolute", [False, True])
+def test_a_cgroup_that_is_listed_by_its_path_and_made_later(
+    build: Build, group: Path, absolute: bool
+) -> None:
     """Counted from its first process, each time it comes; one series."""
-    config = f"- {{name: it, cgroup: /{NAME}/1}}\n"
+    config = f"- {{name: it, cgroup: {group if absolute else f'/{NAME}'}/1}}\n"
     with (
         exporter(config) as running,
         workload(build("churn"), "50", "1", str(CALLS), str(group)) as churn,

@@ -95,6 +95,9 @@ BAD = [
     "targets: 1\n",
     "- [",
     "[{name: a, pid: 1}, {name: a, pid: 2}]",
+    "- {name: a, match: {cmdline_re: '(a|b)*c.{900}(d|e){900}'}}",
+    "- {name: a, match: {exe_re: '('}}\n- {name: b, pidfile: relative}",
+    "limits: {series: 100}\ntargets: [1, 2, 3, 4]",
 ]
 
 
@@ -210,7 +213,8 @@ def test_a_reload_cannot_break_the_ceiling_of_series(tmp_path: Path) -> None:
 
     with caller() as it:
         path.write_text(config(it.pid, 1))
-        fit = 1000 // costs_of(load(str(path))).per_target
+        alone = load(str(path))
+        fit = 1000 // costs_of(alone).reserved(alone.targets[0]).most
         full = config(it.pid, fit)
         with started(path, config(it.pid, fit - 1), "--web.enable-lifecycle") as running:
             it.call(1009)  # read, write, getppid: each takes room while there is some

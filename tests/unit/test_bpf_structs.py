@@ -33,6 +33,15 @@ CONSTANTS = {
     "LOST_REASONS": len(records.LOST_REASONS),
     **{f"LOST_{reason.upper()}": i for i, reason in enumerate(records.LOST_REASONS)},
     **{f"ABI_{abi.name}": abi.value for abi in Abi},
+    "EVENT_CHANGED": records.EVENT_CHANGED,
+    "EVENT_CGROUP": records.EVENT_CGROUP,
+    "EVENT_CGROUP_GONE": records.EVENT_CGROUP_GONE,
+    "EVENT_GROUP": records.EVENT_GROUP,
+    "MAX_RULES": records.MAX_RULES,
+    "TEXT_BYTES": records.TEXT_BYTES,
+    "FIELDS": len(records.FIELD_NAMES),
+    **{f"FIELD_{name.upper()}": i for i, name in enumerate(records.FIELD_NAMES)},
+    **{f"GROUP_BY_{name.upper() or 'NOTHING'}": i for i, name in enumerate(records.GROUP_BY)},
 }
 #: As Python unpacks them, with the C names of what Python's tuples hold.
 STRUCTS: dict[str, tuple[struct.Struct, tuple[str, ...]]] = {
@@ -42,7 +51,16 @@ STRUCTS: dict[str, tuple[struct.Struct, tuple[str, ...]]] = {
     "error_key": (records.ERROR_KEY, ("id", "error")),
     "membership": (records.MEMBERSHIP, records.Membership._fields),
     "slot_state": (records.SLOT_STATE, records.SlotState._fields),
-    "control": (records.CONTROL, ("changes", "settled", "hierarchies", "syncing", "edges_lost")),
+    "tree": (records.TREE, records.TreeSettings._fields),
+    "group_key": (records.GROUP_KEY, ("slot", "reserved", "hash")),
+    "user_key": (records.USER_KEY, ("generation", "uid")),
+    "control": (
+        records.CONTROL,
+        (
+            "changes", "settled", "hierarchies", "syncing", "edges_lost", "generation",
+            "events_lost", "folded_groups",
+        ),
+    ),
     "process_record": (
         records.PROCESS_RECORD,
         (
@@ -56,11 +74,27 @@ STRUCTS: dict[str, tuple[struct.Struct, tuple[str, ...]]] = {
         ("key.tgid", "key.reserved", "key.start_ns", *records.Thread._fields[2:]),
     ),
 }  # fmt: skip
+#: With members that are arrays.
+ARRAYS: dict[str, tuple[struct.Struct, tuple[str, ...]]] = {
+    "row": (records.ROW, ("passes", "next")),
+    "rules": (
+        records.RULES,
+        (
+            "unasked", "any", "alone", "excluded", "slot", "start", "cgroup_start",
+            "container_start", "cgroup_slot", "cgroup_other", "cgroup_hierarchy",
+        ),
+    ),
+    "event": (
+        records.EVENT,
+        ("kind", "slot", "cgroup.hierarchy", "cgroup.reserved", "cgroup.id", "tree", "length"),
+    ),
+}  # fmt: skip
 HEAD = """
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
 #ifndef __always_inline
@@ -85,7 +119,7 @@ def c_view(tmp_path_factory: pytest.TempPathFactory) -> View:
     lines += [
         f'printf("member {name}.{member} %zu %zu\\n", offsetof(struct {name}, {member}),'
         f" sizeof(((struct {name} *)0)->{member}));"
-        for name, (_, members) in STRUCTS.items()
+        for name, (_, members) in (STRUCTS | ARRAYS).items()
         for member in members
     ]
     lines += [f'printf("constant {n} %llu\\n", (unsigned long long){n});' for n in CONSTANTS]
@@ -117,28 +151,44 @@ def c_structs() -> list[str]:
 
 
 def places(format_: struct.Struct) -> list[tuple[int, int]]:
-    """Offset and size of each value of a format without padding."""
+    """Offset and size of each value of a format that pads by no rule of its own."""
     assert format_.format.startswith("<"), "native formats pad by themselves"
     found, at = [], 0
     for count, letter in re.findall(r"(\d*)([A-Za-z])", format_.format):
         for _ in range(int(count or 1)):
-            found.append((at, struct.calcsize(f"<{letter}")))
-            at += found[-1][1]
+            size = struct.calcsize(f"<{letter}")
+            found += [(at, size)] if letter != "x" else []  # padding, at the end
+            at += size
     return found
 
 
 def test_every_struct_is_compared() -> None:
     """A struct that is new in types.h is noticed here. A task's state Python never sees."""
-    assert set(c_structs()) == {*STRUCTS, "task_state"}
+    assert set(c_structs()) == {*STRUCTS, *ARRAYS, "task_state"}
 
 
 @pytest.mark.parametrize("name", STRUCTS)
 def test_size_and_offsets(name: str, c_view: View) -> None:
-    """Every member is where Python unpacks it, and there is nothing between or behind them."""
+    """Every member is where Python unpacks it, and there is nothing between them."""
     format_, members = STRUCTS[name]
     assert c_view.sizes[name] == format_.size
     found = [c_view.members[f"{name}.{member}"] for member in members]
     assert found == places(format_)
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_members_of_structs_with_arrays(name: str, c_view: View) -> None:
+    """Each begins where Python unpacks a value, right behind the one before, up to the end; of an
+    event, up to its text."""
+    format_, members = ARRAYS[name]
+    begins, end = {at for at, _ in places(format_)}, 0
+    for member in members:
+        at, size = c_view.members[f"{name}.{member}"]
+        assert at == end
+        assert at in begins
+        end = at + size
+    assert end == format_.size
+    assert c_view.sizes[name] == end + (records.TEXT_BYTES if name == "event" else 0)
 
 
 @pytest.mark.parametrize("name", CONSTANTS)
@@ -147,7 +197,9 @@ def test_constants(name: str, c_view: View) -> None:
     assert c_view.constants[name] == CONSTANTS[name]
 
 
-@pytest.mark.parametrize("enum", ["lost_reason", "sync_result", "abi"])
+@pytest.mark.parametrize(
+    "enum", ["lost_reason", "sync_result", "abi", "event_kind", "field", "group_by"]
+)
 def test_every_word_of_an_enum_is_compared(enum: str) -> None:
     """A word that is new in C is noticed here."""
     text = (BPF / "types.h").read_text() + (BPF / "arch.h").read_text()
@@ -176,12 +228,24 @@ def test_an_aggregate(scale: int, tmp_path: Path) -> None:
     assert sizes.plan(1, 1, scale, 1).aggregate_bytes == size
 
 
+def test_the_memory_for_texts(tmp_path: Path) -> None:
+    """struct texts, once for each place that uses one: what sizes.py plans with."""
+    text = (BPF / "texts.c").read_text()
+    begin, end = text.index("#define PATH_BYTES"), text.index("BPF_PERCPU_ARRAY")
+    source = tmp_path / "texts.c"
+    source.write_text(
+        f'{HEAD}{text[begin:end]}int main(void) {{ printf("%zu", sizeof(struct texts) * PLACES); }}'
+    )
+    said = subprocess.run([compiled(source)], check=True, capture_output=True, text=True).stdout
+    assert int(said) == sizes.SCRATCH_BYTES
+
+
 def test_tuples_survive_packing() -> None:
     """What Python packs it unpacks; numbers at their limits too."""
     top = 2**32 - 1
     key = records.ProcessKey(top, 2**64 - 1)
     assert records.ProcessKey.unpack(key.pack()) == key
-    member = records.Membership(1, 2, 3, 4, top)
+    member = records.Membership(1, 2, 3, 4, 5, 6, 7, top, 2**64 - 1)
     parent = records.ProcessKey(3, 5)
     values: tuple[Any, ...] = (key.tgid, 0, key.start_ns, 3, 0, 5, *member, 7)
     packed = records.PROCESS_RECORD.pack(*values)

@@ -40,7 +40,7 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str,
             "--web.enable-lifecycle", "--web.enable-api", "--log.level", "--log.format",
             "--path.procfs", "--path.sysfs", "--path.cgroupfs", "--path.rootfs",
         ]),
-        ("check", ["--config.file", "--path.cgroupfs"]),
+        ("check", ["--config.file", "--estimate-series", "--explain", "--path.cgroupfs"]),
         ("doctor", ["--json", "--path.procfs", "--path.sysfs", "--path.cgroupfs"]),
     ],
 )  # fmt: skip
@@ -153,6 +153,50 @@ def test_checks_memory_follows_the_limits_and_the_cpus(
 
     assert mebibytes("{trees: 100}") < 64
     assert mebibytes("{trees: 100, processes: 200000}") > mebibytes("{trees: 100}")
+
+
+def test_explain_says_whose_a_process_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Status 0 and one line that says it, where the process is there; 1 where there is none."""
+    path = tmp_path / "c.yaml"
+    pid = os.getpid()
+    status, out, err = check(capsys, path, f"- {{name: me, pid: {pid}}}", "--explain", str(pid))
+    assert (status, err) == (0, "")
+    comm = Path("/proc/self/comm").read_text().strip()
+    assert out.splitlines()[0] == (
+        f"PID {pid} ({comm}) belongs to target me: it is the listed PID {pid}"
+    )
+    status, out, err = check(capsys, path, "[1]", "--explain", "4194304")
+    assert (status, out) == (1, "")
+    assert err == "proctree-exporter: there is no process 4194304\n"
+    status, out, err = check(capsys, path, "- {nme: x}", "--explain", str(pid))
+    assert (status, out) == (2, "")
+    assert err.startswith(f"{path}:1:")
+
+
+def test_explain_needs_no_privileges_and_writes_nothing(tmp_path: Path) -> None:
+    """Whoever may read /proc is answered; what he may not read of others is not known."""
+    path = tmp_path / "c.yaml"
+    path.write_text("- {name: all, all: true}\n")
+    for folder in (tmp_path, *tmp_path.parents[:-2]):
+        folder.chmod(0o755)
+    command = [*COMMAND, "check", f"--config.file={path}", "--explain=1"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, user=65534 if os.geteuid() == 0 else None
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "belongs to target all" in done.stdout
+
+
+@pytest.mark.parametrize("pid", ["0", "-1", "x", "1.5", "12345678", "\u0663", ""])
+def test_explain_of_what_is_no_pid_is_bad_usage(
+    pid: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With what was expected."""
+    status, out, err = check(capsys, tmp_path / "c.yaml", "[1]", f"--explain={pid}")
+    assert (status, out) == (2, "")
+    assert f"expected a PID, found {pid!r}" in err
 
 
 def test_check_names_every_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -89,15 +89,16 @@ def test_at_most_64_sets_of_words() -> None:
 
 
 def test_at_most_64_rules_for_cgroups() -> None:
-    """Literal cgroups, patterns, units, containers and pods alike; PIDs are none."""
-    rules = [f"/a{i}" for i in range(61)]
-    rules += ["/b/*", "{systemd: x.service}", "{name: k, kubernetes: {}}"]
+    """Patterns, units, containers and pods alike; PIDs and paths are none."""
+    rules = [f"/a{i}/*" for i in range(62)]
+    rules += ["{systemd: x.service}", "{name: k, kubernetes: {}}"]
     text = "limits: {trees: 256}\ntargets:\n  - 1\n" + "".join(f"  - {rule}\n" for rule in rules)
-    assert len(parse(text, "c.yaml").targets) == 65
+    text += "".join(f"  - /b{i}\n" for i in range(100))
+    assert len(parse(text, "c.yaml").targets) == 165
     (problem,) = problems(text + "  - {name: c, container: {name: x}}")
     assert problem.startswith(
-        "68:5: targets: expected at most 64 targets with cgroup, systemd, container, kubernetes, "
-        "found 65;"
+        "168:5: targets: expected at most 64 targets with a pattern of cgroups, systemd, container,"
+        " kubernetes, found 65;"
     )
 
 
@@ -119,13 +120,15 @@ def test_at_most_1024_users() -> None:
     )
 
 
-def test_literal_cgroups_take_room_too() -> None:
-    """The kernel compares the path of a new cgroup with each; units and containers likewise."""
-    text = "".join(f"- /{chr(97 + i) * 300}\n" for i in range(7))
+def test_units_take_room_too() -> None:
+    """The kernel compares the path of a new cgroup with each; literal ones it knows by a hash."""
+    units = [f"{{systemd: {chr(97 + i) * 200}.service}}" for i in range(10)]
+    text = "".join(f"- {unit}\n" for unit in units)
     (problem,) = problems(text)
-    assert problem.startswith("7:3: cgroup: glob '/ggg")
+    assert problem.startswith("10:13: cgroup: regular expression '")
     assert problem.endswith(f"(all patterns share {PATTERN_STATES} states)")
-    assert len(parse(text.replace("g", "a").replace("/aaaa", "/a", 1), "c.yaml").targets) == 7
+    literal = "".join(f"- /{chr(97 + i) * 300}\n" for i in range(20))
+    assert len(parse(literal + text.partition("\n")[0], "c.yaml").targets) == 21
 
 
 def test_patterns_fit_together() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from exporter.kernel.cgroupfs import Cgroups, Hierarchy, parse_hierarchies, parse_mounts
+from exporter.kernel.named_cgroups import Place
 from exporter.kernel.records import CgroupKey
 
 TOP = Path("/sys/fs/cgroup")
@@ -125,6 +126,28 @@ def test_an_absolute_path_names_its_hierarchy(machine: Cgroups) -> None:
     assert machine.find("/unified", True) == {CgroupKey(0, inode(machine, "unified"))}
     assert machine.find("/app", True) == frozenset()
     assert machine.find("/", True) == frozenset()
+
+
+def test_where_the_kernel_finds_a_path(machine: Cgroups) -> None:
+    """A relative one in any hierarchy; an absolute one in its own, by the path there."""
+    assert machine.locate("/app", False) == [Place(None, "/app")]
+    assert machine.locate("/pids/app/*", True) == [Place(12, "/app/*")]
+    assert machine.locate("/unified/a/b", True) == [Place(0, "/a/b")]
+    assert machine.locate("/app", True) == []
+
+
+def test_all_there_are(machine: Cgroups) -> None:
+    """In each hierarchy, with their paths there; files and links are none."""
+    (machine.top / "pids/app/below").mkdir()
+    found = dict(machine.walk())
+    assert found == {
+        CgroupKey(0, inode(machine, "unified/app")): "/app",
+        CgroupKey(1, inode(machine, "systemd/app")): "/app",
+        CgroupKey(4, inode(machine, "cpu,cpuacct/app")): "/app",
+        CgroupKey(12, inode(machine, "pids/app")): "/app",
+        CgroupKey(12, inode(machine, "pids/app/below")): "/app/below",
+        CgroupKey(12, inode(machine, "pids/only")): "/only",
+    }
 
 
 @pytest.mark.parametrize("path", ["/nothing", "/file", "/file/more", "/link", "/" + "x" * 5000])

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.kernel.sizes import CALLS_PER_TREE, MAX_SHARDS, plan, possible_cpus
+from exporter.kernel.sizes import (
+    CALLS_PER_TREE,
+    EXTRA_SLOTS,
+    MAX_SHARDS,
+    plan,
+    possible_cpus,
+)
 
 TREES = st.integers(1, 4096)
 PROCESSES = st.integers(1, 1 << 20)
@@ -22,6 +28,13 @@ def test_the_promise_for_64_cpus() -> None:
     assert size.total_bytes() < 64 << 20
     assert size.aggregates >= 100 * 60
     assert CALLS_PER_TREE >= 60
+
+
+def test_the_default_on_a_small_machine() -> None:
+    """64 trees on 2 CPUs take about 32 MiB, with a shard for each CPU."""
+    size = plan(64, 32768, 2, 2)
+    assert size.total_bytes() < 33 << 20
+    assert size.shards == 2
 
 
 @given(TREES, PROCESSES, SCALES, CPUS)
@@ -48,10 +61,11 @@ def test_more_needs_no_less(trees: int, processes: int, scale: int, cpus: int, m
 
 @given(TREES, PROCESSES, SCALES, CPUS)
 def test_every_tree_has_room(trees: int, processes: int, scale: int, cpus: int) -> None:
-    """Slot 0 and id 0 mean none; each tree has a slot, an `other` and its calls besides."""
+    """Id 0 means none; each tree has a slot, an `other` and its calls besides, and so have those
+    beyond the limit, but for the calls."""
     size = plan(trees, processes, scale, cpus)
-    assert size.slots == trees + 1
-    assert size.aggregates >= 1 + trees * (1 + CALLS_PER_TREE)
+    assert size.slots == trees + EXTRA_SLOTS
+    assert size.aggregates == 1 + trees * (1 + CALLS_PER_TREE) + EXTRA_SLOTS
     assert all(bytes_ > 0 for bytes_ in size.map_bytes().values())
     assert size.total_bytes() == sum(size.map_bytes().values())
 
@@ -61,7 +75,7 @@ def test_what_the_compiler_gets() -> None:
     defines = [define.removeprefix("-D").split("=") for define in plan(3, 100, 2, 4).defines()]
     assert len({name for name, _ in defines}) == len(defines)
     assert all(value.isdecimal() for _, value in defines)
-    assert dict(defines)["MAX_SLOTS"] == "4"
+    assert dict(defines)["MAX_SLOTS"] == str(3 + EXTRA_SLOTS)
 
 
 @pytest.mark.parametrize(

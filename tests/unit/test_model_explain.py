@@ -92,7 +92,7 @@ def test_roots() -> None:
          "its cgroup /docker/1 is a container that 'container' means"),
         (Target("x", "kubernetes", kubernetes=PodWords()), "/docker/1",
          "its cgroup /docker/1 is a container that 'kubernetes' means"),
-        (None, "/docker/1", 
+        (None, "/docker/1",
          "its cgroup /docker/1 is a container, of which too little is known yet"),
     ],
 )  # fmt: skip

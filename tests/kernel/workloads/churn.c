@@ -1,14 +1,18 @@
 /* churn COUNT NAMES CALLS FOLDER…: at each word COUNT cgroups come and go, one after the other, as fast
  * as it can: 1, 2, … NAMES, 1, … in each FOLDER. A child moves itself into them, makes CALLS getpgid
- * calls and as many more as the cgroup's name says, and ends; then they are removed. */
+ * calls and as many more as the cgroup's name says, modulo 97, and ends; then they are removed. */
 #include "workload.h"
 #include <limits.h>
+
+#ifndef SUFFIX
+#define SUFFIX ""
+#endif
 
 static char path[PATH_MAX];
 
 static const char *path_of(const char *folder, long name, const char *file)
 {
-	snprintf(path, sizeof(path), "%s/%ld%s", folder, name, file);
+	snprintf(path, sizeof(path), "%s/%ld" SUFFIX "%s", folder, name, file);
 	return path;
 }
 
@@ -36,7 +40,7 @@ static void come_and_go(long name, long calls, char **folders)
 	if (!pid) {
 		for (char **folder = folders; *folder; folder++)
 			enter(path_of(*folder, name, "/cgroup.procs"));
-		getpgids(calls + name);
+		getpgids(calls + name % 97);
 		_exit(0);
 	}
 	reap(pid);

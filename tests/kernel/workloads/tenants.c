@@ -1,5 +1,6 @@
 /* tenants COUNT CALLS FOLDER: makes COUNT cgroups, 1, 2, … in FOLDER, with a child in each. At each word
- * each makes CALLS getpgid calls and as many more as its cgroup's name says; at the end all end. */
+ * each makes CALLS getpgid calls and as many more as its cgroup's name says, modulo 97. They end with
+ * their parent. */
 #include "tree.h"
 
 int main(int argc, char **argv)
@@ -20,7 +21,7 @@ int main(int argc, char **argv)
 		check(fd >= 0 && write(fd, "0", 1) == 1, path);
 		for (int turn = 1; add_one(here); turn++) {
 			wait_until(round, turn);
-			getpgids(calls + name);
+			getpgids(calls + name % 97);
 			add_one(made);
 		}
 	}
