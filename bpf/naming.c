@@ -42,8 +42,8 @@ static __always_inline void judge(struct membership *m, struct rules *r, u64 hol
 	for (int i = 0; i < MAX_RULES; i++)
 		v->excluded |= r->excluded[i] & -(holds >> i & 1);
 	for (int i = MAX_RULES - 1; i >= 0; i--) {
-		if (!(holds >> i & 1) || r->excluded[i] || !takes(r->slot[i], v->excluded))
-			continue;
+		if (!(holds >> i & 1) || !takes(r->slot[i], v->excluded))
+			continue; /* an `exclude` has no slot */
 		if (r->alone >> i & 1) {
 			v->alone = r->slot[i];
 		} else {

@@ -168,7 +168,7 @@ class Service:
         cgroups = Cgroups(paths.cgroupfs, paths.procfs)
         if not cgroups.sees_all():
             log.warning(
-                "the cgroups at %s are cut off by a cgroup namespace: what is outside of it is found"
+                "the cgroups at %s are cut off by a cgroup namespace: what is outside it is found"
                 " when it is made, and not if it is there already: mount the node's /sys/fs/cgroup"
                 " and give it as --path.cgroupfs", paths.cgroupfs,
             )  # fmt: skip

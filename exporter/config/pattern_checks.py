@@ -42,8 +42,8 @@ def check_numbers(listed: Iterable[Listed], sets: Sequence[WordSet], report: Rep
     if len(rules) > MAX_RULES:
         report.error(
             rules[MAX_RULES].at,
-            f"targets: expected at most {MAX_RULES} targets with a pattern of cgroups, {', '.join(_RULES)}, "
-            f"found {len(rules)}; a pattern of cgroups follows many with one target",
+            f"targets: expected at most {MAX_RULES} targets with a pattern of cgroups, "
+            f"{', '.join(_RULES)}, found {len(rules)}; a pattern of cgroups follows many with one target",
         )
 
 
@@ -84,7 +84,7 @@ def check_patterns(
 
 
 def _of_cgroups(listed: Iterable[Listed]) -> dict[str, list[tuple[Placed, int]]]:
-    """What the kernel compares with the path of a new cgroup; containers have their own automaton."""
+    """What the kernel compares with the path of a new cgroup; containers apart, as it does."""
     found: dict[str, list[tuple[Placed, int]]] = {CGROUP: [], CONTAINER: []}
     for item in listed:
         for rule in cgroup_targets(item.target, lambda target: [(None, target.cgroup or "")]):

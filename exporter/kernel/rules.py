@@ -134,7 +134,7 @@ def _pack_rules(rules: RuleSet, starts: Mapping[str, int]) -> bytes:
     cgroups = [*rules.cgroups, *[CgroupRule()] * (MAX_RULES - len(rules.cgroups))]
     any_ = (1 << len(rules.processes)) - 1
     return RULES.pack(
-        *(rules.unasked.get(name, any_) & any_ for name in FIELD_NAMES),
+        *(rules.unasked.get(name, any_) for name in FIELD_NAMES),
         any_,
         sum(1 << bit for bit, rule in enumerate(rules.processes) if rule.alone),
         *(rule.excluded for rule in processes),

@@ -104,7 +104,7 @@ class Source(Protocol):
         """There may be listed cgroups in these."""
 
     def release(self, slots: Collection[int]) -> tuple[set[int], Reading]:
-        """Those of `slots` that nothing refers to any more, their last numbers; then they are gone."""
+        """Lets go of those of `slots` that nothing refers to any more; with their last numbers."""
 
     def events_lost(self) -> int:
         """How many, so far, found the doorbell full."""

@@ -63,7 +63,7 @@ def close_over(
     found: dict[ProcessKey, Membership] = {}
 
     def inherited(key: ProcessKey, from_parent: Membership) -> Membership:
-        plain = from_parent._replace(own=0, cgroup=0, alone=0, tree_slot=0, slot=0)
+        plain = from_parent._replace(own=0, cgroup=0, tree_slot=0, slot=0)
         was = before.get(key)
         if was and was.tree and keeps(was.tree):
             adopted = was.tree != before.get(parents.get(key, key), Membership()).tree

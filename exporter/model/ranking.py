@@ -57,7 +57,7 @@ class Ranking:
         own = [
             rule
             for bit, rule in enumerate(self.rules)
-            if holds >> bit & 1 and not rule.excluded and self.takes(rule.slot, excluded)
+            if holds >> bit & 1 and self.takes(rule.slot, excluded)
         ]
         match = next((rule.slot for rule in own if not rule.alone), 0)
         alone = next((rule.slot for rule in own if rule.alone), 0)

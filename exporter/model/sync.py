@@ -1,8 +1,8 @@
 """Makes the kernel follow exactly who shall be followed, whoever is born meanwhile.
 
 A sync lists all processes, closes over the edges that the hooks kept meanwhile, writes what is new
-to the kernel, and repeats until nothing changes. From then on the hooks keep it true; `carry` brings
-a change into the storage of every thread.
+to the kernel, and repeats until nothing changes. From then on the hooks keep it true; `carry`
+brings a change into the storage of every thread.
 """
 
 from __future__ import annotations

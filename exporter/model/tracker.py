@@ -318,10 +318,6 @@ class Tracker:
         """What was not followed though it was listed, so far, by reason."""
         return {**self._pidfiles.refused, "container_unknown": self._cgroups.unknown}
 
-    def shares(self, slot: int) -> bool:
-        """Whether a tree found no slot of its own, and uses this one."""
-        return any(tree.slot == slot for tree in self._cgroups.by_path.values() if tree.shared)
-
     def folded(self) -> dict[str, int]:
         """What found no slot of its own, so far, by reason."""
         return {

@@ -83,6 +83,15 @@ def test_a_text_ends_with_its_last_byte() -> None:
             assert found == (1 << 5 if more == 0 else 0)
 
 
+def test_blanks_stand_between_arguments() -> None:
+    """A NUL is a blank, which a `?` and a `*` are, too."""
+    for glob, length in (("a b", 3), ("a?b", 3), ("a*b", 3), ("a ", 2), (" ", 1)):
+        rows, starts = pack({"cmdline": build([(Pattern(glob), 0)], 2000).rows})
+        for text in (b"a b"[:length], b"a\0b"[:length]) if length > 1 else (b" ", b"\0"):
+            assert run(rows, 0, starts["cmdline"], text, b"\0") == 1
+        assert run(rows, 0, starts["cmdline"], b"ab", b"\0") == (glob == "a*b")
+
+
 def test_rows_of_a_generation_lead_into_it() -> None:
     """Every number in a table that begins at MAX_STATES is one of its rows."""
     built = automata({"comm": ["a*", "b"], "exe": ["/**/x"], "cmdline": []})
@@ -145,6 +154,7 @@ def test_the_generation_in_use_is_not_touched(tables: Tables) -> None:
     first = rules.write(RuleSet([ProcessRule(7)], automata=one, users={5: 1, 6: 1}))
     before = tables.of(first)
     row = tables.row(before[RULES_START])
+    assert row in pack(one, first * MAX_STATES)[0][1:]
     second = rules.write(RuleSet([ProcessRule(8)], automata=two, users={6: 1, 9: 1}))
     assert {first, second} == {0, 1}
     assert tables.of(first) == before
