@@ -43,7 +43,8 @@ def check_numbers(listed: Iterable[Listed], sets: Sequence[WordSet], report: Rep
         report.error(
             rules[MAX_RULES].at,
             f"targets: expected at most {MAX_RULES} targets with a pattern of cgroups, "
-            f"{', '.join(_RULES)}, found {len(rules)}; a pattern of cgroups follows many with one target",
+            f"{', '.join(_RULES)}, found {len(rules)}; a pattern of cgroups follows many with one "
+            "target",
         )
 
 

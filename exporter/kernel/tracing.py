@@ -224,8 +224,7 @@ class Tracing:
             error_entries += 1
         wanted = set(slots)
         calls = {
-            id_: (slot, records.NUMBER_OTHER)
-            for id_, slot in self.slots.other_ids(slots).items()
+            id_: (slot, records.NUMBER_OTHER) for id_, slot in self.slots.other_ids(slots).items()
         }
         call_entries = 0
         for key, value in self._maps["call_ids"].items():
