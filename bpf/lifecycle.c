@@ -90,9 +90,7 @@ static __always_inline void new_process(void *parent, void *child, struct proces
 		return;
 	}
 	if (slot) {
-		struct slot_state *state = slots.lookup(&slot);
-		if (state)
-			__sync_fetch_and_add(&state->lost_processes, 1);
+		lose_process();
 		if (!follow(child, 0, NEWBORN | LOST, born))
 			lose(LOST_PROCESS_LIMIT);
 	}

@@ -110,6 +110,14 @@ static __always_inline void changed(void)
 	doorbell.ringbuf_output(&rung, sizeof(rung), 0); /* full: it is ringing already */
 }
 
+/* User space looks for room when this grows. */
+static __always_inline void lose_process(void)
+{
+	struct control *c = the_control();
+	if (c)
+		__sync_fetch_and_add(&c->lost_processes, 1);
+}
+
 /* Storage for a task that belongs to a tree. NULL: refused. Made empty and filled then, which costs
  * no stack: whoever sees it between finds slot 0, and asks the truth while a change goes on. */
 static __always_inline struct task_state *follow(void *task, u32 slot, u32 flags, const struct membership *wanted)

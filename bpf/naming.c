@@ -79,8 +79,7 @@ static __always_inline void was(void *task, struct process_key *key, struct memb
 
 /* Its calls are lost from here on, and user space finds it room; or it is in no tree now, and nobody
  * will know that it is excluded. */
-static __always_inline void found_no_room(void *task, struct task_state *state, struct membership *now,
-					  struct slot_state *life)
+static __always_inline void found_no_room(void *task, struct task_state *state, struct membership *now)
 {
 	if (!now->slot) {
 		if (state)
@@ -93,8 +92,7 @@ static __always_inline void found_no_room(void *task, struct task_state *state, 
 		state->wanted = *now;
 		return;
 	}
-	if (life)
-		__sync_fetch_and_add(&life->lost_processes, 1);
+	lose_process();
 	if (!follow(task, 0, LOST | UNSEEN, now))
 		lose(LOST_PROCESS_LIMIT);
 }
@@ -134,7 +132,7 @@ int on_exec(u64 *ctx)
 		m->tree_slot = now->tree_slot;
 		m->slot = now->slot;
 	} else if (traced_tgids.update(&key, now)) {
-		found_no_room(task, state, now, life);
+		found_no_room(task, state, now);
 		return 0;
 	}
 	if (state) {

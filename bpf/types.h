@@ -70,7 +70,6 @@ struct slot_state {
 	u64 exits_ok;
 	u64 exits_error;
 	u64 exits_signal;
-	u64 lost_processes; /* that did not fit into traced_tgids */
 	u32 other_id;       /* aggregate of what has no room of its own; set by user space */
 	u32 calls;          /* aggregates in use, against CALLS_PER_SLOT */
 	u32 errors;         /* entries of call_errors in use, against ERRORS_PER_SLOT */
@@ -158,6 +157,7 @@ struct control {
 	u64 generation;  /* of the rules: 0 or 1; user space writes it */
 	u64 events_lost; /* that found the doorbell full */
 	u64 folded_groups; /* starts of programs that found no slot of their own */
+	u64 lost_processes; /* that did not fit into traced_tgids */
 };
 
 enum lost_reason {

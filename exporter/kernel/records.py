@@ -38,12 +38,12 @@ CALL_KEY = struct.Struct("<II")
 ERROR_KEY = struct.Struct("<II")
 MEMBERSHIP = struct.Struct("<8IQ")
 TREE = struct.Struct("<QII")
-SLOT_STATE = struct.Struct("<6Q4I")
+SLOT_STATE = struct.Struct("<5Q4I")
 GROUP_KEY = struct.Struct("<IIQ")
 USER_KEY = struct.Struct("<II")
 ROW = struct.Struct("<Q512s")
 RULES = struct.Struct("<4QQQ64Q64I4III64I64I64I")
-CONTROL = struct.Struct("<8Q")
+CONTROL = struct.Struct("<9Q")
 EVENT = struct.Struct("<IIIIQII")  # before its text
 PROCESS_RECORD = struct.Struct("<IIQIIQ8IQI4x")
 THREAD_RECORD = struct.Struct("<IIQQIIII")
@@ -146,7 +146,6 @@ class SlotState(NamedTuple):
     exits_ok: int
     exits_error: int
     exits_signal: int
-    lost_processes: int
     other_id: int
     calls: int
     errors: int

@@ -41,7 +41,6 @@ class Slots:
         self._others: dict[int, int] = {}  # slot -> the aggregate of what has no room of its own
         self._taken: set[int] = set()  # of limits.trees
         self._extra: set[int] = set()  # beyond it
-        self._lost_before = 0
         for id_ in range(1, sizes.aggregates):
             maps["free_ids"].push(_U32.pack(id_))
         self._refill()
@@ -90,11 +89,6 @@ class Slots:
             if (number := _U32.unpack(key)[0]) in wanted
         }
 
-    def lost_processes(self) -> int:
-        """How many, so far, found traced_tgids full; of slots that are gone, too."""
-        states = (SlotState.unpack(value) for _, value in self._maps["slots"].items())
-        return self._lost_before + sum(state.lost_processes for state in states)
-
     def other_ids(self, slots: Collection[int]) -> dict[int, int]:
         """Aggregate -> slot: those of each slot's `other`."""
         return {self._others[slot]: slot for slot in slots if slot in self._others}
@@ -127,7 +121,6 @@ class Slots:
                 mapped[id_ * size : (id_ + 1) * size] = bytes(size)
         for id_ in ids:
             maps["free_ids"].push(_U32.pack(id_))
-        self._lost_before += sum(state.lost_processes for state in self.states(gone).values())
         for slot in gone:
             maps["trees"].delete(_U32.pack(slot))
             maps["slots"].delete(_U32.pack(slot))
@@ -146,7 +139,7 @@ class Slots:
         if value is None:
             raise AssertionError("each slot's `other` has an id set aside: see sizes.plan")
         slot, id_ = self._next, _U32.unpack(value)[0]
-        state = SlotState(0, 0, 0, 0, 0, 0, id_, 0, 0, 0)
+        state = SlotState(0, 0, 0, 0, 0, id_, 0, 0, 0)
         self._maps["slots"].set(_U32.pack(slot), records.SLOT_STATE.pack(*state))
         self._others[slot] = id_
         self._next += 1

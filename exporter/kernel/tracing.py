@@ -30,7 +30,7 @@ from exporter.kernel.source import Pass, ProgramReading, RawCall, Reading
 _U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
 #: Words of struct control.
 _CHANGES, _SETTLED, _HIERARCHIES, _SYNCING, _EDGES_LOST, _GENERATION = range(6)
-_EVENTS_LOST, _FOLDED_PROGRAMS = range(6, 8)
+_EVENTS_LOST, _FOLDED_PROGRAMS, _LOST_PROCESSES = range(6, 9)
 
 
 class Tracing:
@@ -200,7 +200,7 @@ class Tracing:
         return Pass(*map(results.count, kinds))
 
     def lost_processes(self) -> int:
-        return self.slots.lost_processes()
+        return self._control[_LOST_PROCESSES]
 
     def changes(self) -> int:
         return self._control[_CHANGES]

@@ -264,13 +264,21 @@ class CgroupTrees:
         return not tree.cgroups
 
     def _chosen(self, tree: Tree) -> Target | Literal[False] | None:
-        """The first target that takes it; None: not known yet; False: none does."""
+        """The first target that takes it; None: not known yet; False: none does.
+
+        One that does not know in time does not keep it from those that follow.
+        """
         facts, late = self._labeller.facts(tree.path), self._is_late(tree)
+        open_: Literal[False] | None = False
         for target in self._candidates(tree):
             verdict = selects(target, tree.path, facts, late)
-            if verdict is not False:
-                return target if verdict else None
-        return False
+            if verdict:
+                return target
+            if verdict is None:
+                open_ = None
+                if not late:
+                    break
+        return open_
 
     def _is_late(self, tree: Tree) -> bool:
         return self._labeller.late(tree.since_ns, time.time_ns())

@@ -108,6 +108,8 @@ class Tracker:
             self._source.set_rules(rulebook.rule_set(slot_of, slot_of))
         except Exception:
             self._source.release(new.values())
+            for slot in new.values():
+                del self._settings[slot]
             raise
         before, kept = (*self.single.values(), *self.others.values()), set(trees.values())
         self._leaving.trees += [tree for tree in before if tree not in kept]

@@ -19,6 +19,11 @@ from tests.kernel.cgroup_tree import cgroup, move, version_2
 from tests.kernel.trees import reconfigure
 
 API = "--web.enable-api"
+ID = "4f797c539e6c745de61a93ca3ff892358ecbcaccd8414d5db545c38428142970"
+OTHER_ID = ID[::-1]
+POD_ID = "ab" * 32
+POD = "pod6b0b2a4c-0a3f-4b4d-9a3d-1c2e3f4a5b6c"
+NOWHERE = "no listed PID is at or above it, no listed cgroup holds it, no 'match' does"
 NAMED = "printf %%s '%s' >/proc/$$/comm"  # of the shell that runs it
 
 
@@ -100,14 +105,30 @@ def counted(running: Exporter, calls: dict[str, Caller]) -> dict[str, str]:
 def test_all_three_agree_on_every_process_of_a_mixed_tree(tmp_path: Path) -> None:
     """Roots, a pidfile, cgroups, patterns, match, exclude: counts, API and explain say the same."""
     top = version_2() / f"proctree-explain-{os.getpid()}"
-    kinds = ("root", "pidfile", "cgroup", "deeper", "pattern", "match", "excluded", "nowhere")
+    kinds = ("root", "pidfile", "cgroup", "deeper", "pattern", "container", "pod", "match",
+             "excluded", "nowhere", "unmeant")  # fmt: skip
+    for id_, name in ((ID, "web"), (OTHER_ID, "db")):
+        engine = tmp_path / f"var/lib/docker/containers/{id_}/config.v2.json"
+        engine.parent.mkdir(parents=True)
+        engine.write_text(json.dumps({"Name": f"/{name}", "Config": {"Image": "nginx"}}))
     with ExitStack() as stack:
         stack.enter_context(cgroup(top))
         names = {"match": "matching", "excluded": "excluding"}
         calls = {
             kind: stack.enter_context(called(names.get(kind, kind), tmp_path)) for kind in kinds
         }
-        places = {"cgroup": "one", "deeper": "one/deep", "pattern": "many/a"}
+        pod = f"kubepods/{POD}/{POD_ID}"
+        bundle = tmp_path / f"run/containerd/io.containerd.runtime.v2.task/k8s.io/{POD_ID}"
+        bundle.mkdir(parents=True)
+        notes = {
+            "io.kubernetes.cri.sandbox-name": "shop-1", "io.kubernetes.cri.container-name": "app",
+            "io.kubernetes.cri.sandbox-namespace": "shop",
+        }  # fmt: skip
+        (bundle / "config.json").write_text(json.dumps({"annotations": notes}))
+        places = {
+            "cgroup": "one", "deeper": "one/deep", "pattern": "many/a", "pod": pod,
+            "container": f"docker/{ID}", "unmeant": f"docker/{OTHER_ID}",
+        }  # fmt: skip
         for kind, place in places.items():
             (top / place).mkdir(parents=True)
             move(calls[kind].pid, top / place)
@@ -116,38 +137,58 @@ def test_all_three_agree_on_every_process_of_a_mixed_tree(tmp_path: Path) -> Non
         config = f"""
             targets:
             - {{name: root, pid: {calls["root"].pid}}}
-            - {{name: pidfile, pidfile: {tmp_path / "it.pid"}}}
+            - {{name: pidfile, pidfile: /it.pid}}
             - {{name: cgroup, cgroup: {path}/one}}
             - {{name: deeper, cgroup: {path}/one/deep}}
             - {{name: pattern, cgroup: '{path}/many/*'}}
+            - {{name: pod, kubernetes: {{}}}}
+            - {{name: container, container: {{name: web}}}}
             - {{name: match, match: {{comm: ['match*', 'excl*']}}, exclude: {{comm: 'exclud*'}}}}
         """
-        with exporter(config, API) as running:
+        rootfs = f"--path.rootfs={tmp_path}"
+        with exporter(config, API, rootfs) as running:
             counts = counted(running, calls)
-            assert counts == {kind: kind for kind in kinds} | {"excluded": "", "nowhere": ""}
+            nowhere = dict.fromkeys(("excluded", "nowhere", "unmeant"), "")
+            assert counts == {kind: kind for kind in kinds} | nowhere
             by_api = whys(running)
             assert {k: by_api.get(it.pid, ("",))[0] for k, it in calls.items()} == counts
             clauses = {
                 "root": f"it is the listed PID {calls['root'].pid}",
-                "pidfile": f"{tmp_path / 'it.pid'} names it",
+                "pidfile": "/it.pid names it",
                 "cgroup": f"its cgroup {path}/one is listed",
                 "deeper": f"its cgroup {path}/one/deep is listed",
                 "pattern": f"its cgroup {path}/many/a fits {path}/many/*",
+                "container": f"its cgroup {path}/docker/{ID} is a container that 'container' means",
+                "pod": f"its cgroup {path}/{pod} is a container that 'kubernetes' means",
                 "match": "match comm=match*|excl* holds for it",
                 "excluded": "match comm=match*|excl* holds for it, but exclude comm=exclud* holds"
                 " for it",
-                "nowhere": "no listed PID is at or above it, no listed cgroup holds it, no 'match'"
-                " does",
+                "nowhere": NOWHERE,
+                "unmeant": NOWHERE,
             }
             for kind, it in calls.items():
-                status, (line, *others) = explained(running, it.pid)
+                status, (line, *others) = explained(running, it.pid, rootfs)
                 comm = Path(f"/proc/{it.pid}/comm").read_text().strip()
                 where = f"belongs to target {counts[kind]}" if counts[kind] else "has no target"
                 assert status == 0
                 assert line == f"PID {it.pid} ({comm}) {where}: {clauses[kind]}"
                 if counts[kind]:
                     assert by_api[it.pid][1] == clauses[kind]
+                web = (
+                    f"its cgroup {path}/docker/{OTHER_ID} is a container (container=db image=nginx)"
+                )
+                known = "namespace=shop pod=shop-1 container=app"
+                app = f"its cgroup {path}/{pod} is a container ({known})"
                 rank_lower = {
+                    "pod": [f"  not container: {app} that 'container' does not mean"],
+                    "container": [
+                        f"  not pod: {web.replace(OTHER_ID, ID).replace('=db', '=web')} that"
+                        " 'kubernetes' does not mean"
+                    ],
+                    "unmeant": [
+                        f"  not pod: {web} that 'kubernetes' does not mean",
+                        f"  not container: {web} that 'container' does not mean",
+                    ],
                     "deeper": [
                         f"  not cgroup: its cgroup {path}/one is listed, but that target's cgroup"
                         " is deeper"

@@ -216,7 +216,7 @@ def test_a_reload_cannot_break_the_ceiling_of_series(tmp_path: Path) -> None:
         alone = load(str(path))
         fit = 1000 // costs_of(alone).reserved(alone.targets[0]).most
         full = config(it.pid, fit)
-        with started(path, config(it.pid, fit - 1), "--web.enable-lifecycle") as running:
+        with started(path, config(it.pid, fit - 2), "--web.enable-lifecycle") as running:
             it.call(1009)  # read, write, getppid: each takes room while there is some
             running.scrape()
             path.write_text(full)

@@ -27,7 +27,8 @@ def write(file: Path, text: str) -> None:
 
 
 def refusals(scrape: Scrape) -> dict[str, float]:
-    return scrape.all(REFUSED)
+    found = scrape.all(REFUSED)
+    return {reason: count for reason, count in found.items() if reason.startswith("pidfile")}
 
 
 @contextmanager

@@ -58,7 +58,7 @@ STRUCTS: dict[str, tuple[struct.Struct, tuple[str, ...]]] = {
         records.CONTROL,
         (
             "changes", "settled", "hierarchies", "syncing", "edges_lost", "generation",
-            "events_lost", "folded_groups",
+            "events_lost", "folded_groups", "lost_processes",
         ),
     ),
     "process_record": (

@@ -12,7 +12,7 @@ import pytest
 
 from exporter.kernel import records, sizes
 from exporter.kernel.bpf import Map
-from exporter.kernel.records import SlotState, TreeSettings
+from exporter.kernel.records import TreeSettings
 from exporter.kernel.slots import Slots
 
 SIZES = replace(sizes.plan(3, 100, 0, 2), aggregates=3 * 4 + sizes.EXTRA_SLOTS + 1, shards=2)
@@ -147,15 +147,3 @@ def test_a_program_goes_with_its_tree(kernel: Kernel) -> None:
     kernel.slots.release([program])
     assert kernel.slots.programs() == {}
     assert kernel.slots.used == 1
-
-
-def test_lost_processes_of_slots_that_are_gone_still_count(kernel: Kernel) -> None:
-    """The sum never falls."""
-    slot = kernel.slots.take()
-    assert slot
-    key = slot.to_bytes(4, "little")
-    state = SlotState.unpack(kernel.maps["slots"].content[key])._replace(lost_processes=5)
-    kernel.maps["slots"].set(key, records.SLOT_STATE.pack(*state))
-    assert kernel.slots.lost_processes() == 5
-    kernel.slots.release([slot])
-    assert kernel.slots.lost_processes() == 5

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path.cwd()))
 
 from exporter import cli
 from exporter.kernel.tracing import Tracing
-from exporter.model import tracker
+from exporter.model import sync
 from exporter.model.tracker import Tracker
 
 
@@ -30,7 +30,7 @@ def main() -> None:
     owner, name, after = {
         "attached": (Tracker, "sync", False),
         "listed": (Tracing, "edges", False),
-        "found": (tracker, "close_over", True),
+        "found": (sync, "close_over", True),
     }[point]
     original = getattr(owner, name)
 
