@@ -144,7 +144,7 @@ def test_nothing_is_left_of_five_thousand(build: Build, group: Path) -> None:
         assert scraper.counts == {f"/{NAME}/{i}": made(i) for i in range(1, COUNT + 1)}
         after = running.scrape()
         assert after.value("proctree_exporter_trees_folded_total", reason="tree_limit") == 0
-        assert after.lost() == 0
+        assert after.lost() == 0, after.all("proctree_exporter_lost_calls_total")
         assert left(running) == left_before
         for name in ("proctree_exporter_series", "proctree_exporter_series_folded"):
             assert after.value(name) == before.value(name)
