@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import harness
+from tests.integration.kube import pods
 from tests.integration.kube.cluster import Cluster, cluster
 from tests.integration.kube.node import Node, node
 
@@ -43,6 +44,7 @@ def here(
     control_plane: Cluster, tmp_path: Path, program: Path, request: pytest.FixtureRequest
 ) -> Iterator[Node]:
     """A node of the control plane for each test, which is named after it."""
+    pods.delete_all(control_plane)
     name = request.node.name.removeprefix("test_").replace("_", "-")
     with node(control_plane, name, tmp_path, program) as it:
         yield it

@@ -61,5 +61,10 @@ def delete(cluster: Cluster, name: str, namespace: str = "default") -> None:
     cluster.call("DELETE", f"{_pods(namespace)}/{name}", {"gracePeriodSeconds": 0})
 
 
+def delete_all(cluster: Cluster, namespace: str = "default") -> None:
+    """What tests before have left: the control plane is one for all."""
+    cluster.call("DELETE", _pods(namespace), {"gracePeriodSeconds": 0})
+
+
 def _pods(namespace: str = "default") -> str:
     return f"/api/v1/namespaces/{namespace}/pods"
