@@ -174,6 +174,7 @@ struct process_record {
 	struct process_key parent;
 	struct membership member;
 	u32 flags;
+	u32 reserved; /* no padding: Linux 5.15 lets nobody write what was never set */
 };
 #define PROCESS_ALIVE 1u
 #define PROCESS_KERNEL 2u

@@ -45,7 +45,7 @@ ROW = struct.Struct("<Q512s")
 RULES = struct.Struct("<4QQQ64Q64I4III64I64I64I")
 CONTROL = struct.Struct("<9Q")
 EVENT = struct.Struct("<IIIIQII")  # before its text
-PROCESS_RECORD = struct.Struct("<IIQIIQ8IQI4x")
+PROCESS_RECORD = struct.Struct("<IIQIIQ8IQII")
 THREAD_RECORD = struct.Struct("<IIQQIIII")
 
 

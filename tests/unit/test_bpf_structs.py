@@ -66,7 +66,7 @@ STRUCTS: dict[str, tuple[struct.Struct, tuple[str, ...]]] = {
         (
             "key.tgid", "key.reserved", "key.start_ns",
             "parent.tgid", "parent.reserved", "parent.start_ns",
-            *(f"member.{name}" for name in records.Membership._fields), "flags",
+            *(f"member.{name}" for name in records.Membership._fields), "flags", "reserved",
         ),
     ),
     "thread_record": (
