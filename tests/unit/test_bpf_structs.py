@@ -247,7 +247,7 @@ def test_tuples_survive_packing() -> None:
     assert records.ProcessKey.unpack(key.pack()) == key
     member = records.Membership(1, 2, 3, 4, 5, 6, 7, top, 2**64 - 1)
     parent = records.ProcessKey(3, 5)
-    values: tuple[Any, ...] = (key.tgid, 0, key.start_ns, 3, 0, 5, *member, 7)
+    values: tuple[Any, ...] = (key.tgid, 0, key.start_ns, 3, 0, 5, *member, 7, 0)
     packed = records.PROCESS_RECORD.pack(*values)
     assert records.Process.unpack_all(packed * 2) == [records.Process(key, parent, member, 7)] * 2
     thread = records.Thread(top, 2**64 - 1, 11, 13, 17, 19, 23)
