@@ -64,8 +64,8 @@ class Service:
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self._stop = threading.Event()
-        self._reload_due = threading.Event()
+        # Plain flags: an Event's lock is not for signal handlers, which may interrupt its holder.
+        self._stopping = self._reload_due = False
         self._ready = False
         self._scraped = False
         self._doorbell: Doorbell | None = None
@@ -217,7 +217,7 @@ class Service:
         self._follow(stay, config)
         if not self._tracker.room_for(config.targets):
             self._monitor.reload_successful = False
-            self._reload_due.set()
+            self._reload_due = True
             raise ServiceError(
                 f"{config.file}: the targets that were taken off still hold their places"
                 " (limits.trees): those that are new are followed once they are free"
@@ -226,14 +226,14 @@ class Service:
     def _tend(self) -> None:
         """The main loop: sleeps until the kernel rings, a signal comes or a second has passed."""
         assert self._doorbell
-        while not self._stop.is_set():
+        while not self._stopping:
             if self._doorbell.wait(_TEND_EVERY_S):
-                self._stop.wait(_TEND_AT_MOST_S)  # a storm of moves is carried in one go
-            if self._stop.is_set():
+                time.sleep(_TEND_AT_MOST_S)  # a storm of moves is carried in one go
+            if self._stopping:
                 return
             _guard("tending the trees", self._tend_once)
-            if self._reload_due.is_set() or self._file_changed():
-                self._reload_due.clear()
+            if self._reload_due or self._file_changed():
+                self._reload_due = False
                 _guard("reload", self.reload)
 
     def _tend_once(self) -> None:
@@ -277,12 +277,12 @@ class Service:
             )
 
     def _on_stop(self, number: int, frame: FrameType | None) -> None:
-        self._stop.set()
+        self._stopping = True
         if self._doorbell:
             self._doorbell.wake()
 
     def _on_hangup(self, number: int, frame: FrameType | None) -> None:
-        self._reload_due.set()
+        self._reload_due = True
         if self._doorbell:
             self._doorbell.wake()
 
