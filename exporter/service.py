@@ -166,7 +166,7 @@ class Service:
         )
         labeller = Labeller(config.labels, config.metadata_timeout_ns, self._sources)
         cgroups = Cgroups(paths.cgroupfs, paths.procfs)
-        if not cgroups.sees_all():
+        if not cgroups.sees_all:
             log.warning(
                 "the cgroups at %s are cut off by a cgroup namespace: what is outside it is found"
                 " when it is made, and not if it is there already: mount the node's /sys/fs/cgroup"

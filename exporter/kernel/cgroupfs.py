@@ -11,6 +11,7 @@ import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from exporter.kernel.named_cgroups import Place
@@ -123,8 +124,10 @@ class Cgroups:
                     continue
         return False
 
+    @cached_property
     def sees_all(self) -> bool:
-        """Whether paths here are the kernel's: not so where a cgroup namespace cuts them."""
+        """Whether paths here are the kernel's: not so where a cgroup namespace cuts them. What is
+        mounted was read once, so this stays as it is, and is asked each second."""
         try:
             return all(h.root.stat().st_ino == _ROOT_INODE for h in self.hierarchies)
         except OSError:

@@ -122,7 +122,7 @@ class CgroupTrees:
         changed = False
         for key, path in there.items():
             changed |= self._seen(key, path, listed.get(key, 0))
-        if self._cgroups.sees_all():  # else the kernel alone tells what is gone
+        if self._cgroups.sees_all:  # else the kernel alone tells what is gone
             for key in self._of.keys() - there.keys():
                 self._lost(key)
             self._refused = {key: path for key, path in self._refused.items() if key in there}
@@ -130,7 +130,7 @@ class CgroupTrees:
 
     def look(self) -> bool:
         """Looks for the cgroups that are listed by their paths. True if one was found anew."""
-        changed, sees_all = False, self._cgroups.sees_all()
+        changed, sees_all = False, self._cgroups.sees_all
         for tree in self._single.values():
             target = tree.target
             if target is None or target.cgroup is None:

@@ -62,11 +62,6 @@ class Rulebook:
             for name in (*_TEXTS, "user")
         }
 
-    @property
-    def bits_in_use(self) -> int:
-        """Of membership.excluded."""
-        return sum(1 << bit for bit in self._bits.values())
-
     def excluded_by(self, target: Target) -> int:
         """The bits of `exclude` that keep a process out of this target."""
         words = {*self._everywhere, *target.exclude}

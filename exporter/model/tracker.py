@@ -224,7 +224,7 @@ class Tracker:
         moved = self._cgroups.look()
         lost = self._source.events_lost()
         due = time.monotonic() - self._scanned_s >= _SCAN_EVERY_S or not self._scanned_s
-        if due or lost != self._events_lost or not self._cgroups_seen.sees_all():
+        if due or lost != self._events_lost or not self._cgroups_seen.sees_all:
             self._events_lost, self._scanned_s = lost, time.monotonic()
             moved |= self._cgroups.scan()
             find_programs(self._source, self._all())
