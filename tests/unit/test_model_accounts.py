@@ -7,26 +7,20 @@ import tracemalloc
 from collections import Counter
 from dataclasses import replace
 
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from exporter.kernel.source import RawCall, Reading, Sums
+from exporter.kernel.source import Sums
 from exporter.kernel.syscalls import OTHER
 from exporter.model.account import TreeInfo
 from exporter.model.accounts import Accounts
 from exporter.model.admission import Price
 from exporter.model.labels import LabelSet
 from exporter.model.ledger import Total
-from exporter.model.snapshot import Call, Snapshot
 from exporter.model.target import Target
-from exporter.publish.negotiate import Format
-from exporter.publish.shape import Shape, costs
 from tests.unit.account_samples import (
     COSTS,
     POD,
-    PRICES,
     READ,
     WRITE,
     accounts,
@@ -34,14 +28,11 @@ from tests.unit.account_samples import (
     counts,
     life,
     only,
-    plain,
     pod,
     raw,
     reading,
     thread,
 )
-from tests.unit.exposition_readers import from_text, native_series, render
-from tests.unit.publish_samples import text_series
 
 NOTHING = TreeInfo()
 CI = Target("ci", "pid", pid=1)
@@ -136,93 +127,6 @@ def test_a_tree_that_came_again_in_time_is_not_dropped() -> None:
     assert counts(made.build(reading(), {}, 10**6)) == {("web", "read"): 6}
 
 
-def full_of_pods(more: int, **settings: object) -> Accounts:
-    """Room for one label set of POD beside `other`, and for `more` samples."""
-    limit = COSTS.target.most + 2 * PRICES.account.most + more
-    limit += limit // 19  # what is spared
-    made = accounts(limit, POD, tree_labels=("namespace", "pod"), **settings)
-    opened(made, 1, pod("web"))
-    return made
-
-
-OTHERS = (("target", "pods"), ("namespace", "other"), ("pod", "other"))
-
-
-def test_label_sets_without_room_share_other() -> None:
-    """Sums stay exact; the trees are counted, and what they would have cost."""
-    made = full_of_pods(0)
-    assert (made.trees_folded, made.folded) == (0, 0)
-    for slot in (2, 3, 4):
-        opened(made, slot, pod("db" if slot == 4 else f"db{slot}"))
-    opened(made, 5, pod("db"))
-    calls = [raw(slot, READ, 10**slot) for slot in range(1, 6)]
-    found = by_name(made.build(reading(calls), {}, 20))
-    assert {key: call.count for key, call in found.items()} == {
-        (pod("web"), OTHER): 10, (OTHERS, OTHER): 111100,
-    }  # fmt: skip
-    assert made.trees_folded == 4
-    calls_folded = 2 * PRICES.call.text  # read of web, read of other
-    assert made.folded == 3 * PRICES.account.text + calls_folded
-    assert made.used.most <= made.limit
-
-
-def test_a_label_set_that_is_folded_stays_so_while_it_lives() -> None:
-    """Even when there is room again; a new one takes it."""
-    made = full_of_pods(0, keep_gone_ns=0)
-    opened(made, 2, pod("db"))
-    made.close(1, reading(), 10)
-    made.expire(10)
-    opened(made, 3, pod("db"))
-    opened(made, 4, pod("new"))
-    calls = [raw(2, READ, 5), raw(3, READ, 7), raw(4, READ, 1)]
-    found = by_name(made.build(reading(calls), {}, 20))
-    assert {labels: call.count for (labels, _), call in found.items()} == {
-        OTHERS: 12, pod("new"): 1,
-    }  # fmt: skip
-    for slot in (2, 3):
-        made.close(slot, reading(calls), 30)
-    made.expire(30)
-    made.close(4, reading(calls), 30)
-    made.expire(30)
-    opened(made, 5, pod("db"))
-    (call,) = made.build(reading([raw(5, READ, 1)]), {}, 40).calls
-    assert call.labels == pod("db")
-
-
-@pytest.mark.parametrize(
-    ("target", "labels", "folded"),
-    [
-        (POD, ("pod",), (("target", "pods"), ("pod", "other"))),
-        (POD, None, (("target", "pods"), ("cgroup", "other"))),
-        (POD, (), (("target", "pods"),)),
-        (CI, None, (("target", "ci"),)),
-        (CI, ("pod",), (("target", "ci"), ("pod", "other"))),
-        (replace(CI, group_by="comm"), None, (("target", "ci"), ("comm", "other"))),
-        (
-            replace(POD, group_by="exe", static_labels=(("team", "a"),)), ("pod",),
-            (("target", "pods"), ("pod", "other"), ("team", "a"), ("exe", "other")),
-        ),
-    ],
-)  # fmt: skip
-def test_each_of_a_trees_labels_is_other(
-    target: Target, labels: tuple[str, ...] | None, folded: LabelSet
-) -> None:
-    """Static labels are the target's and stay; a target that is one tree has nothing to fold."""
-    limit = COSTS.reserved(target).most
-    made = accounts(limit, target, tree_labels=labels)
-    made.open(1, target, (("target", target.name), ("pod", "x")), NOTHING, 5)
-    (call,) = made.build(reading([raw(1, READ, 3)]), {}, 6).calls
-    assert (call.labels, call.count) == (folded, 3)
-
-
-def test_a_target_that_is_one_tree_takes_the_room_set_aside() -> None:
-    """Nothing more is charged for it."""
-    made = accounts(COSTS.reserved(CI).most, CI)
-    made.open(1, CI, only("ci"), NOTHING, 5)
-    assert made.used == COSTS.reserved(CI)
-    assert made.trees_folded == 0
-
-
 def test_a_target_off_the_list_is_down_for_a_while_and_then_gone() -> None:
     """With its series and the room set aside for it."""
     made = accounts(10**6, CI, POD, keep_gone_ns=300)
@@ -278,42 +182,6 @@ def test_a_target_that_came_back_in_time_goes_on() -> None:
     exposed = made.build(reading([raw(2, READ, 1)]), {"ci": 1}, 10**6)
     assert counts(exposed) == {("ci", "read"): 8}
     assert [t.trees for t in exposed.targets] == [1]
-
-
-def test_a_reload_must_fit_beside_what_is_exposed() -> None:
-    """New targets, and new prices of old ones, are told beforehand."""
-    made = plain(200, "a")
-    calls = [raw(1, number, 1) for number in range(60)]
-    made.build(reading(calls), {}, 5)
-    a = Target("a", "pid", pid=41)
-    assert made.room_for([a])
-    assert made.room_for([]), "it stays for a while, and fits"
-    more = [a, *(Target(f"b{n}", "pid") for n in range(3))]
-    assert not made.room_for(more)
-    assert made.used.most <= 200
-    dearer = replace(a, buckets=tuple(map(float, range(60))))
-    assert not made.room_for([dearer])
-    cheaper = replace(a, buckets=(1.0,))
-    assert made.room_for([cheaper])
-    before = made.used
-    made.configure([cheaper], 6)
-    assert made.used.text < before.text
-    made.configure([a], 7)
-    assert made.used == before
-
-
-def test_static_labels_that_change_by_reload_find_room() -> None:
-    """The old label set lives on for a while beside the new one, and both are paid for."""
-    old = replace(CI, static_labels=(("team", "a"),))
-    new = replace(CI, static_labels=(("team", "b"),))
-    made = accounts(10**6, old)
-    made.open(1, old, (*only("ci"), ("team", "a")), NOTHING, 5)
-    one = made.used
-    assert one == COSTS.reserved(CI)
-    made.configure([new], 6)
-    made.close(1, reading(), 6)
-    made.open(2, new, (*only("ci"), ("team", "b")), NOTHING, 7)
-    assert made.used == one + COSTS.of(CI).account
 
 
 def test_info_says_what_all_trees_say() -> None:
@@ -395,111 +263,3 @@ def test_5000_short_lived_containers_leave_nothing() -> None:
     assert after < before + 2**14
     assert made.used == COSTS.reserved(POD)
     assert (made._accounts, made._trees, made._sharing) == ({}, {}, Counter())
-
-
-class Machine(RuleBasedStateMachine):
-    """Trees come, call, go and come again; beside it, how many calls and errors there must be."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = 1000
-        self.shape = Shape(by="both", classic="class")
-        self.one = replace(CI, buckets=(1.0,))
-        self.many = replace(POD, static_labels=(("team", "a"),), buckets=(1.0,))
-        self.made = Accounts(100, costs(self.shape), scale=2, keep_gone_ns=50)
-        self.made.configure([self.one, self.many], 1)
-        self.slots: dict[int, dict[int, RawCall]] = {}
-        self.next = 1
-        self.due = Counter[str]()  # calls and errors of label sets that are not dropped
-        self.shown: dict[tuple[LabelSet, str], Call] = {}
-        self.look()
-
-    @rule(which=st.sampled_from(["ci", "a", "b", "c", "d"]))
-    def open(self, which: str) -> None:
-        if which == "ci":
-            self.made.open(self.next, self.one, only("ci"), NOTHING, self.tick())
-        else:
-            self.made.open(self.next, self.many, pod(which, team="a"), NOTHING, self.tick())
-        self.slots[self.next] = {}
-        self.next += 1
-        self.look()
-
-    @precondition(lambda self: self.slots)
-    @rule(data=st.data(), number=st.integers(0, 12), count=st.integers(1, 9), fails=st.booleans())
-    def call(self, data: st.DataObject, number: int, count: int, fails: bool) -> None:
-        slot = data.draw(st.sampled_from(sorted(self.slots)))
-        old = self.slots[slot].get(number, raw(slot, number, 0, (0,) * 256))
-        buckets = [*old.sums.buckets]
-        buckets[100] += count
-        errors = dict(old.errors)
-        if fails:
-            errors[number % 3 + 1] = errors.get(number % 3 + 1, 0) + count
-        self.slots[slot][number] = old._replace(
-            sums=old.sums._replace(buckets=buckets, sum_ns=old.sums.sum_ns + count), errors=errors
-        )
-        self.due += Counter(calls=count, errors=count * fails)
-        if data.draw(st.booleans(), label="scrape"):
-            self.look()
-
-    @precondition(lambda self: self.slots)
-    @rule(data=st.data())
-    def close(self, data: st.DataObject) -> None:
-        slot = data.draw(st.sampled_from(sorted(self.slots)))
-        self.made.close(slot, self.reading(), self.tick())
-        del self.slots[slot]
-        self.look()
-
-    @rule(pause=st.sampled_from([1, 20, 60]))
-    def wait(self, pause: int) -> None:
-        self.look()
-        self.now += pause
-        self.made.expire(self.now)
-        left = {tree.labels for tree in self.made.build(self.reading(), {}, self.tick()).trees}
-        for key in [key for key in self.shown if key[0] not in left]:
-            gone = self.shown.pop(key)
-            self.due -= Counter(calls=gone.count, errors=sum(n for _, n in gone.errors))
-        self.look()
-
-    def tick(self) -> int:
-        self.now += 1
-        return self.now
-
-    def reading(self) -> Reading:
-        calls = [call for calls in self.slots.values() for call in calls.values()]
-        threads = [thread(slot, slot, 1, 1, slot % 5) for slot in self.slots]
-        threads += [thread(slot, slot, 1, 2, slot % 7) for slot in self.slots]
-        return reading(calls, threads)
-
-    def look(self) -> None:
-        """A scrape: nothing is lost, nothing falls, what is shown is paid for."""
-        exposed = self.made.build(self.reading(), {}, self.tick())
-        found = by_name(exposed)
-        assert sum(call.count for call in found.values()) == self.due["calls"]
-        assert sum(n for call in found.values() for _, n in call.errors) == self.due["errors"]
-        for key, before in self.shown.items():
-            assert found[key].count >= before.count
-            assert found[key].created_ns == before.created_ns
-            assert (
-                dict(before.errors).items()
-                <= {
-                    errno: min(n, dict(before.errors).get(errno, n))
-                    for errno, n in found[key].errors
-                }.items()
-            ), "an error fell"
-        for call in found.values():
-            assert sum(n for _, n in call.errors) <= call.count
-        self.shown = found
-        snapshot = Snapshot(1, 1, 2, exposed.calls, exposed.in_flight, exposed.trees,
-                            exposed.targets, {}, exposed.label_names)  # fmt: skip
-        text = render(Format.TEXT, self.shape, snapshot)
-        protobuf = render(Format.PROTOBUF, self.shape, snapshot)
-        lines = [line for line in text_series(text.decode()) if "target=" in line]
-        native = [labels for _, labels in native_series(protobuf) if "target" in dict(labels)]
-        assert from_text(text)["proctree_exporter_series", ()] == len(lines)
-        assert len(lines) <= self.made.limit
-        assert len(native) <= self.made.limit
-        assert self.made.used.most <= self.made.limit
-
-
-TestMachine = Machine.TestCase
-TestMachine.settings = settings(max_examples=25, stateful_step_count=40, deadline=None)
