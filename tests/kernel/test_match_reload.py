@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.harness import exporter, workload
 from tests.kernel.programs import Build, config, copy, counted, finish, programs, run, waiting
-from tests.kernel.trees import execs, is_up, processes, reconfigure
+from tests.kernel.trees import execs, is_up, loses_no_call, reconfigure
 
 LIFECYCLE = "--web.enable-lifecycle"
 LIMITS = {"trees": 256}
@@ -30,22 +30,11 @@ def test_a_match_that_stays_loses_no_call(build: Build) -> None:
         workload(program) as tree,
         exporter(config(it, limits=LIMITS), LIFECYCLE) as running,
     ):
-        tree.expect("ready")
-        tree.go()
-        tree.expect("born")
-        for i in range(47):
-            before, behind = next(chosen)
-            targets = [*([before] if i % 3 else []), it, *([behind] if i % 2 else [])]
-            seen = running.scrape().calls("it", "getppid")
-            reconfigure(running, config(*targets, limits=LIMITS))
-            assert running.scrape().calls("it", "getppid") >= seen
-        tree.go()
-        (total,) = tree.expect("total")
-        tree.expect("done")
-        scrape = running.scrape()
-        assert scrape.calls("it", "getppid") == int(total)
-        assert processes(scrape) == 4
-        assert scrape.lost() == 0
+        configs = (
+            config(*([before] if i % 3 else []), it, *([behind] if i % 2 else []), limits=LIMITS)
+            for i, (before, behind) in zip(range(47), chosen, strict=False)
+        )
+        loses_no_call(running, tree, configs)
 
 
 def test_programs_that_begin_during_reloads(build: Build) -> None:

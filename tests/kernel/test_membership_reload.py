@@ -18,7 +18,7 @@ from tests.kernel.test_membership_nearest import (
     family,
     one_round,
 )
-from tests.kernel.trees import RARE, is_up, processes, reconfigure, threads
+from tests.kernel.trees import RARE, is_up, loses_no_call, processes, reconfigure, threads
 
 Build = Callable[..., Path]
 LIFECYCLE = "--web.enable-lifecycle"
@@ -27,23 +27,10 @@ LIFECYCLE = "--web.enable-lifecycle"
 def test_a_target_that_stays_loses_no_call(build: Build) -> None:
     """97 reloads that add and remove others, in a storm of calls and forks: counted == made."""
     with workload(build("steady")) as tree:
-        tree.expect("ready")
-        it = f"- {{name: it, pid: {tree.pid}}}\n"
-        with exporter("limits: {trees: 256}\ntargets:\n" + it, LIFECYCLE) as running:
-            tree.go()
-            tree.expect("born")
-            for i in range(97):
-                other = f"- {{name: other, pid: {os.getpid()}}}\n" if i % 2 else ""
-                before = running.scrape().calls("it", "getppid")
-                reconfigure(running, "limits: {trees: 256}\ntargets:\n" + it + other)
-                assert running.scrape().calls("it", "getppid") >= before
-            tree.go()
-            (total,) = tree.expect("total")
-            tree.expect("done")
-            scrape = running.scrape()
-            assert scrape.calls("it", "getppid") == int(total)
-            assert processes(scrape) == 4
-            assert scrape.lost() == 0
+        it = f"limits: {{trees: 256}}\ntargets:\n- {{name: it, pid: {tree.pid}}}\n"
+        other = f"- {{name: other, pid: {os.getpid()}}}\n"
+        with exporter(it, LIFECYCLE) as running:
+            loses_no_call(running, tree, (it + other * (i % 2) for i in range(97)))
 
 
 def test_a_new_root_inside_a_tree_takes_what_is_below_it(build: Build) -> None:

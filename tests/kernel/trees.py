@@ -6,11 +6,11 @@ import os
 import select
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.harness import WORKLOADS, Exporter, Scrape, exporter, wait_ready
+from tests.harness import WORKLOADS, Exporter, Scrape, Workload, exporter, wait_ready
 
 #: A call that only tests/kernel/workloads/tree.h makes.
 RARE = "sched_rr_get_interval"
@@ -64,6 +64,25 @@ def reconfigure(running: Exporter, config: str) -> None:
     fresh.write_text(config)
     fresh.replace(running.config)
     running.reload()
+
+
+def loses_no_call(running: Exporter, tree: Workload, configs: Iterable[str]) -> None:
+    """Reloads while `tree`, the workload `steady`, calls and forks in a storm: what the target `it`
+    counts never falls, and is in the end what was made."""
+    tree.expect("ready")
+    tree.go()
+    tree.expect("born")
+    for config in configs:
+        before = running.scrape().calls("it", "getppid")
+        reconfigure(running, config)
+        assert running.scrape().calls("it", "getppid") >= before
+    tree.go()
+    (total,) = tree.expect("total")
+    tree.expect("done")
+    scrape = running.scrape()
+    assert scrape.calls("it", "getppid") == int(total)
+    assert processes(scrape) == 4
+    assert scrape.lost() == 0
 
 
 @contextmanager
