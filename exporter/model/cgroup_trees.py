@@ -44,6 +44,7 @@ class CgroupTrees:
         self._of: dict[CgroupKey, Tree] = {}
         self._refused: dict[CgroupKey, str] = {}  # paths that no target takes, as known now
         self._leaving: list[Tree] = []  # gone, and still open whose
+        self._doubtful: list[Tree] = []  # a new target may take them from theirs
         self._version = -1
         self.by_path: dict[Place, Tree] = {}
         self.gone: list[Tree] = []
@@ -68,6 +69,7 @@ class CgroupTrees:
         for place, tree in named.items():
             self._source.name_cgroup(place, tree.slot)
         self._refused.clear()
+        self._doubtful.clear()
         for tree in list(self.by_path.values()):
             target = self._still(tree)
             if tree.target is None and self._candidates(tree):
@@ -88,13 +90,18 @@ class CgroupTrees:
         )
 
     def _still(self, tree: Tree) -> Target | None:
-        """Its target in the new list, if that is the first that takes it."""
-        facts, late = self._labeller.facts(tree.path), self._is_late(tree)
+        """Its target in the new list, unless another that comes first takes it. While that is open
+        it stays what it was: `choose` looks again."""
+        facts, late, doubtful = self._labeller.facts(tree.path), self._is_late(tree), False
         for target in self._candidates(tree):
             if tree.target and target.identity == tree.target.identity:
+                if doubtful:
+                    self._doubtful.append(tree)
                 return target
-            if selects(target, tree.path, facts, late) is not False:
+            verdict = selects(target, tree.path, facts, late)
+            if verdict:
                 return None
+            doubtful |= verdict is None
         return None
 
     def _candidates(self, tree: Tree) -> list[Target]:
@@ -160,6 +167,7 @@ class CgroupTrees:
         changed = False
         for tree in [tree for tree in self.by_path.values() if tree.target is None]:
             changed |= self._choose(tree)
+        changed |= self._doubt()
         self._leaving = [tree for tree in self._leaving if not self._left(tree)]
         if version != self._version:
             self._version = version
@@ -252,6 +260,18 @@ class CgroupTrees:
         self._source.slots.adopt(slot)
         other = replace(tree, slot=slot, cgroups=set(), programs={}, shared=False)
         (self.gone if tree.target else self._leaving).append(other)
+
+    def _doubt(self) -> bool:
+        """True if a tree became another target's."""
+        doubtful, changed = self._doubtful, False
+        self._doubtful = []
+        for tree in doubtful:
+            if self.by_path.get(tree.place) is tree and not self._still(tree):
+                keys, path = set(tree.cgroups), tree.path
+                self._forget(tree)
+                for key in keys:
+                    changed |= self._seen(key, path, 0)
+        return changed
 
     def _choose(self, tree: Tree) -> bool:
         """True if its cgroups are not its own any more."""

@@ -114,6 +114,39 @@ def test_targets_of_every_kind_lose_no_call_in_reloads(tmp_path: Path) -> None:
             assert scrape.value(SUCCESSFUL) == 1
 
 
+def test_a_pod_that_another_target_may_mean_stays_where_it_is(tmp_path: Path) -> None:
+    """A container target is put before its own: no call is lost or held back while nobody knows its
+    image, and none when that becomes known and it is the other's."""
+    top = version_2() / f"proctree-doubt-{os.getpid()}.slice"
+    engine = tmp_path / f"var/lib/docker/containers/{OTHER_ID}/config.v2.json"
+    engine.parent.mkdir(parents=True)
+    head = "metadata_timeout: 1s\ntargets:\n"
+    pods, redis = "- {name: pods, kubernetes: {}}\n", "- {name: redis, container: {image: redis}}\n"
+    with cgroup(top), called("calling", tmp_path) as it:
+        place = top / f"kubepods/{POD}/{OTHER_ID}"
+        place.mkdir(parents=True)
+        move(it.pid, place)
+        flags = (LIFECYCLE, f"--path.rootfs={tmp_path}")
+        with exporter(head + pods, *flags) as running:
+            until(lambda: is_up(running.scrape(), "pods"), "the pod is nobody's but theirs")
+            with calling({"it": it}) as made:
+                for turn in range(4):
+                    reconfigure(running, head + redis * (turn % 2) + pods)
+            it.call(1009)
+            made["it"] += 1009
+            assert counted(running.scrape(), "pods") == made["it"]
+            with calling({"it": it}) as more:
+                engine.write_text(json.dumps({"Name": "/db", "Config": {"Image": "redis"}}))
+                until(lambda: is_up(running.scrape(), "redis"), "it is the other's")
+            it.call(1013)
+            scrape = running.scrape()
+            assert counted(scrape, "redis") > 1013
+            assert counted(scrape, "pods") + counted(scrape, "redis") == (
+                made["it"] + more["it"] + 1013
+            )
+            assert scrape.lost() == 0
+
+
 def test_places_of_targets_taken_off_come_back() -> None:
     """40 reloads between two lists of 40 where there is room for 64, and one target stays."""
     with caller() as it:
