@@ -89,16 +89,8 @@ static __always_inline bool is_error(u32 code, u64 began, long ret)
 }
 
 /* One call has ended. `began` is 0 where nobody saw it begin. */
-static __always_inline void count_call(struct task_state *state, u32 code, u64 began, long ret)
+static __always_inline void count_in(u32 slot, u32 id, u32 code, u64 began, long ret)
 {
-	u32 slot = state->slot;
-
-	if (!slot) {
-		if (state->flags & LOST)
-			lose(LOST_PROCESS_LIMIT);
-		return;
-	}
-	u32 id = id_of(state, slot, code);
 	u32 element = id * SHARDS + (bpf_get_smp_processor_id() & (SHARDS - 1));
 	struct aggregate *sums = syscall_aggregate.lookup(&element);
 	if (!id || !sums) {
@@ -119,4 +111,14 @@ static __always_inline void count_call(struct task_state *state, u32 code, u64 b
 	/* After the call itself: user space reads errors first, so they never exceed calls. */
 	if (is_error(code, began, ret))
 		count_error(slot, id, sums, -ret);
+}
+
+static __always_inline void count_call(struct task_state *state, u32 code, u64 began, long ret)
+{
+	u32 slot = state->slot;
+
+	if (slot)
+		count_in(slot, id_of(state, slot, code), code, began, ret);
+	else if (state->flags & LOST)
+		lose(LOST_PROCESS_LIMIT);
 }

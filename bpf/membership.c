@@ -135,7 +135,7 @@ static __always_inline struct task_state *follow(void *task, u32 slot, u32 flags
 }
 
 /* The state of a task whose cached decision may be out of date. */
-static struct task_state *ask_truth(void *task, struct task_state *state, bool ends)
+static struct task_state *ask_truth(void *task, struct task_state *state, u32 *refused)
 {
 	struct process_key key = process_of(task);
 	struct membership *m = traced_tgids.lookup(&key);
@@ -150,36 +150,40 @@ static struct task_state *ask_truth(void *task, struct task_state *state, bool e
 	if (!slot && !waits)
 		return NULL;
 	state = follow(task, slot, waits ? UNSEEN | LOST : UNSEEN, waits);
-	if (!state && ends)
-		lose(LOST_STORAGE_REFUSED);
+	if (!state && refused) {
+		*refused = slot;
+		if (waits)
+			lose(LOST_STORAGE_REFUSED);
+	}
 	return state;
 }
 
-/* Before Linux 6.2 a look-up fails while a preempted task is inside another one on this CPU. */
-static __always_inline void look_up_failed(void *task)
+/* Before Linux 6.2 a look-up fails, too, while a preempted task is inside another one on this CPU. */
+static __always_inline void look_up_failed(void *task, u32 *refused)
 {
 #ifdef STORAGE_LOOKUP_MAY_FAIL
 	struct process_key key = process_of(task);
 	struct membership *m = traced_tgids.lookup(&key);
-	if (m && m->slot)
-		lose(LOST_STORAGE_REFUSED);
+	if (m)
+		*refused = m->slot;
 #endif
 }
 
-/* The hot path's question. `ends`: asked at the end of a call. A task that has no storage of any
- * BPF program is told by one load; the helper costs ten times that. */
-static __always_inline struct task_state *state_of(void *task, bool ends)
+/* The hot path's question. A task that has no storage of any BPF program is told by one load; the
+ * helper costs ten times that. `refused`, where a call ends: the slot of a task to which the kernel
+ * gives no storage now, because the CPU was taken from another that was just being given some. */
+static __always_inline struct task_state *state_of(void *task, u32 *refused)
 {
 	struct control *c = the_control();
 	struct task_state *state = NULL;
 
 	if (has_pointer(task, OFF_task_struct_bpf_storage)) {
 		state = tasks.task_storage_get(task, 0, 0);
-		if (!state && ends)
-			look_up_failed(task);
+		if (!state && refused)
+			look_up_failed(task, refused);
 	}
 	if (c && c->changes != c->settled)
-		return ask_truth(task, state, ends);
+		return ask_truth(task, state, refused);
 	return state;
 }
 

@@ -3,14 +3,18 @@
 int on_sys_enter(u64 *ctx)
 {
 	void *task = (void *)bpf_get_current_task_btf();
-	u32 code = call_code(field32(task, OFF_task_status), ctx[1]);
-	struct task_state *state = state_of(task, never_returns(code));
+	u32 code = call_code(field32(task, OFF_task_status), ctx[1]), refused = 0;
+	bool ends = never_returns(code);
+	struct task_state *state = state_of(task, ends ? &refused : NULL);
 
-	if (!state)
+	if (!state) {
+		if (refused)
+			count_in(refused, find_id(refused, code), code, 0, 0);
 		return 0;
+	}
 	if (state->flags & ~LOST)
 		state->flags &= LOST;
-	if (never_returns(code)) {
+	if (ends) {
 		count_call(state, code, 0, 0);
 		return 0;
 	}
@@ -21,32 +25,44 @@ int on_sys_enter(u64 *ctx)
 	return 0;
 }
 
+/* An end without a beginning. Not a call: the child's return from its parent's fork. A call: one
+ * that a seccomp filter answered, or that began before its process was followed. */
+static __always_inline bool is_call(u32 flags, u32 code, long ret)
+{
+	if (flags & NEWBORN)
+		return false;
+	/* born before the fork hook was there, or without storage */
+	return !(flags & UNSEEN && makes_tasks(code) && !ret);
+}
+
 int on_sys_exit(u64 *ctx)
 {
 	void *task = (void *)bpf_get_current_task_btf();
-	struct task_state *state = state_of(task, true);
-
-	if (!state)
-		return 0;
-	u64 began = state->entry_ns;
+	u32 refused = 0, flags = UNSEEN;
+	struct task_state *state = state_of(task, &refused);
 	long ret = ctx[1];
-	if (began) {
-		state->entry_ns = 0;
-		count_call(state, state->code, began, ret);
+
+	if (!state && !refused)
 		return 0;
+	if (state) {
+		u64 began = state->entry_ns;
+		if (began) {
+			state->entry_ns = 0;
+			count_call(state, state->code, began, ret);
+			return 0;
+		}
+		flags = state->flags;
+		state->flags = flags & LOST;
 	}
-	/* An end without a beginning. Not a call: the child's return from its parent's fork. A call:
-	 * one that a seccomp filter answered, or that began before its process was followed. */
-	u32 flags = state->flags;
-	state->flags = flags & LOST;
-	if (flags & NEWBORN)
-		return 0;
 	u32 number = read32((void *)ctx[0], OFF_regs_number);
 	u32 code = call_code(field32(task, OFF_task_status), number);
-	if (flags & UNSEEN && makes_tasks(code) && !ret)
-		return 0; /* born before the fork hook was there */
+	if (!is_call(flags, code, ret))
+		return 0;
 	if (flags & UNSEEN && number == (u32)-1)
 		ret = 0; /* rt_sigreturn wiped its number, and restored whatever this is */
-	count_call(state, code, 0, ret);
+	if (state)
+		count_call(state, code, 0, ret);
+	else
+		count_in(refused, find_id(refused, code), code, 0, ret);
 	return 0;
 }
