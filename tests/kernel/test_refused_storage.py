@@ -27,7 +27,7 @@ cli.main()
 
 
 def test_calls_of_tasks_without_storage_are_counted(build: Build) -> None:
-    """Of 5,000 short lives every call: those of tasks that were refused storage, without duration."""
+    """Of 5,000 short lives every call, with no duration where storage was refused."""
     command = [sys.executable, "-c", REFUSES_HALF]
     with workload(build("short_lives"), "5000", "64", "13") as tree:
         tree.expect("ready")
