@@ -49,6 +49,36 @@ class PodWords:
 
 
 @dataclass(frozen=True, slots=True)
+class SpanWords:
+    """Which spans a target has: of intervals, of processes, and of which of its calls.
+
+    Of the calls named by `syscalls` (none: of all) those become spans that took `slower_than_ns`,
+    failed with one of `errors`, or were sampled; all of those named if nothing else is asked.
+    """
+
+    intervals: bool = False
+    processes: bool = False
+    slower_than_ns: int | None = None
+    errors: tuple[str, ...] = ()
+    syscalls: tuple[str, ...] = ()
+    sample: float = 0.0
+    max_per_second: int = 1000
+    command_args: bool = False
+    traceparent: bool = False
+
+    @property
+    def calls(self) -> bool:
+        """Whether single calls become spans."""
+        asked = self.slower_than_ns is not None or self.sample > 0
+        return asked or bool(self.errors or self.syscalls)
+
+    @property
+    def from_events(self) -> bool:
+        """Whether the kernel has to tell of events."""
+        return self.processes or self.calls
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """What to follow: one tree, or as many as there are cgroups that match.
 
@@ -76,6 +106,7 @@ class Target:
     exclude: tuple[Words, ...] = field(default=())
     static_labels: tuple[tuple[str, str], ...] = ()
     group_by: Literal["", "comm", "exe"] = ""
+    spans: SpanWords = SpanWords()
 
     @property
     def many(self) -> bool:
