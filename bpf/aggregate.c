@@ -25,6 +25,7 @@ static u32 new_id(struct call_key *call, struct slot_state *slot)
 		return theirs ? *theirs : slot->other_id;
 	}
 	__sync_fetch_and_add(&slot->calls, 1);
+	set_mark(id, call->slot, call->code);
 	return id;
 }
 
@@ -88,17 +89,27 @@ static __always_inline bool is_error(u32 code, u64 began, long ret)
 	return !(began && restores_registers(code));
 }
 
+/* What is to be known of a call that was counted, for spans. */
+struct counted {
+	u64 mark;
+	u64 ns;
+};
+
 /* One call has ended. `began` is 0 where nobody saw it begin. */
-static __always_inline void count_in(u32 slot, u32 id, u32 code, u64 began, long ret)
+static __always_inline struct counted count_in(u32 slot, u32 id, u32 code, u64 began, long ret)
 {
+	struct counted counted = {};
 	u32 element = id * SHARDS + (bpf_get_smp_processor_id() & (SHARDS - 1));
 	struct aggregate *sums = syscall_aggregate.lookup(&element);
 	if (!id || !sums) {
 		lose(LOST_CALL_LIMIT);
-		return;
+		return counted;
 	}
 	if (began) {
 		u64 ns = bpf_ktime_get_ns() - began;
+#ifdef SPANS
+		counted = (struct counted){ .mark = sums->mark, .ns = ns };
+#endif
 		u32 bucket = bucket_of(ns);
 		if (bucket < BUCKETS)
 			__sync_fetch_and_add(&sums->buckets[bucket], 1);
@@ -111,14 +122,16 @@ static __always_inline void count_in(u32 slot, u32 id, u32 code, u64 began, long
 	/* After the call itself: user space reads errors first, so they never exceed calls. */
 	if (is_error(code, began, ret))
 		count_error(slot, id, sums, -ret);
+	return counted;
 }
 
-static __always_inline void count_call(struct task_state *state, u32 code, u64 began, long ret)
+static __always_inline struct counted count_call(struct task_state *state, u32 code, u64 began, long ret)
 {
 	u32 slot = state->slot;
 
 	if (slot)
-		count_in(slot, id_of(state, slot, code), code, began, ret);
-	else if (state->flags & LOST)
+		return count_in(slot, id_of(state, slot, code), code, began, ret);
+	if (state->flags & LOST)
 		lose(LOST_PROCESS_LIMIT);
+	return (struct counted){};
 }

@@ -51,6 +51,20 @@ static __always_inline bool restores_registers(u32 code)
 	       code == (ABI_I386 << CODE_ABI_SHIFT | 119) || code == (ABI_I386 << CODE_ABI_SHIFT | 173);
 }
 
+/* Where the first two arguments of a call are, when it has ended. */
+#define OFF_ARGUMENT_0(code) ((code) >> CODE_ABI_SHIFT == ABI_I386 ? OFF_pt_regs_bx : OFF_pt_regs_di)
+#define OFF_ARGUMENT_1(code) ((code) >> CODE_ABI_SHIFT == ABI_I386 ? OFF_pt_regs_cx : OFF_pt_regs_si)
+
+/* setsid, setpgid */
+static __always_inline bool changes_session(u32 code)
+{
+	u32 abi = code >> CODE_ABI_SHIFT, number = code & CODE_NUMBER;
+
+	if (abi == ABI_I386)
+		return number == 66 || number == 57;
+	return number == 112 || number == 109;
+}
+
 /* clone, fork, vfork, clone3 */
 static __always_inline bool makes_tasks(u32 code)
 {
@@ -89,6 +103,19 @@ static __always_inline bool restores_registers(u32 code)
 {
 	return code == (ABI_AARCH64 << CODE_ABI_SHIFT | 139) ||
 	       code == (ABI_ARM << CODE_ABI_SHIFT | 119) || code == (ABI_ARM << CODE_ABI_SHIFT | 173);
+}
+
+/* The result is where the first argument was, which is kept for the restart of calls. */
+#define OFF_ARGUMENT_0(code) OFF_pt_regs_orig_x0
+#define OFF_ARGUMENT_1(code) (OFF_pt_regs_regs + 8)
+
+static __always_inline bool changes_session(u32 code)
+{
+	u32 abi = code >> CODE_ABI_SHIFT, number = code & CODE_NUMBER;
+
+	if (abi == ABI_ARM)
+		return number == 66 || number == 57;
+	return number == 157 || number == 154;
 }
 
 static __always_inline bool makes_tasks(u32 code)

@@ -87,6 +87,7 @@ static __always_inline void new_process(void *parent, void *child, struct proces
 	if (!traced_tgids.update(key, born)) {
 		if (slot && !follow(child, slot, NEWBORN, NULL))
 			changed();
+		tell_forked(born->tree_slot, key, parent);
 		return;
 	}
 	if (slot) {
@@ -157,7 +158,7 @@ int on_exit(u64 *ctx)
 	struct membership *m = traced_tgids.lookup(&key);
 	if (!m)
 		return 0;
-	u32 slot = m->slot;
+	u32 slot = m->slot, tree_slot = m->tree_slot;
 	if (traced_tgids.delete(&key)) /* two last threads: it counts for one of them */
 		return 0;
 	struct slot_state *state = slots.lookup(&slot);
@@ -175,6 +176,7 @@ int on_exit(u64 *ctx)
 		__sync_fetch_and_add(&state->exits_error, 1);
 	else
 		__sync_fetch_and_add(&state->exits_ok, 1);
+	tell_exited(tree_slot, &key, leader, status);
 	return 0;
 }
 

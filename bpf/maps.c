@@ -40,6 +40,7 @@ BPF_F_TABLE("hash", struct process_key, struct membership, waiting, MAX_WAITING,
 struct aggregate {
 	u64 other_errors; /* that found no room in call_errors */
 	u64 untimed;
+	u64 mark; /* MARK_…: for spans; beside what is written anyway */
 	u64 sum_ns;
 	u64 buckets[BUCKETS];
 };
@@ -53,6 +54,14 @@ BPF_TABLE("hash", struct error_key, u64, call_errors, MAX_ERRORS);
 
 /* Wakes user space when something changed, and says what came or went. */
 BPF_RINGBUF_OUTPUT(doorbell, DOORBELL_PAGES);
+
+#ifdef SPANS
+/* What a target's spans are, and what is told of them. */
+BPF_F_TABLE("array", u32, struct span_rule, span_rules, MAX_SPAN_RULES, BPF_F_MMAPABLE);
+BPF_ARRAY(span_arguments, u32, KNOWN_WORDS * 64);
+BPF_PROG_ARRAY(tails, 1);
+BPF_RINGBUF_OUTPUT(events, EVENT_PAGES);
+#endif
 
 static __always_inline struct control *the_control(void)
 {

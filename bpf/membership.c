@@ -51,7 +51,8 @@ static __always_inline u32 slot_of(const void *task, u32 tree_slot, struct texts
 	struct event *event = &t->event;
 	if (tree->group_by == GROUP_BY_EXE) {
 		read_exe(task, t);
-		u32 at = t->exe_at, length = t->exe_length;
+		u64 at = t->exe_at, length = t->exe_length;
+		asm volatile("" : "+r"(length)); /* or its bound is that of what it was computed from */
 		if (at > PATH_BYTES || length > TEXT_BYTES)
 			return tree_slot;
 		bpf_probe_read_kernel(event->text, length, t->exe + at);
@@ -80,6 +81,13 @@ static __always_inline u32 slot_of(const void *task, u32 tree_slot, struct texts
 		return known ? *known : tree_slot;
 	}
 	__sync_fetch_and_add(&state->groups, 1);
+#ifdef SPANS
+	tree = trees.lookup(&tree_slot);
+	if (tree) {
+		t->tree = *tree;
+		trees.update(&slot, &t->tree);
+	}
+#endif
 	event->kind = EVENT_GROUP;
 	event->slot = slot;
 	event->tree = tree_slot;

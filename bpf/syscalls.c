@@ -48,7 +48,11 @@ int on_sys_exit(u64 *ctx)
 		u64 began = state->entry_ns;
 		if (began) {
 			state->entry_ns = 0;
-			count_call(state, state->code, began, ret);
+			struct counted counted = count_call(state, state->code, began, ret);
+#ifdef SPANS
+			if (counted.mark)
+				look_closer(ctx, state, counted.mark, began, counted.ns, ret);
+#endif
 			return 0;
 		}
 		flags = state->flags;

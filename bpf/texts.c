@@ -9,6 +9,7 @@
 struct texts {
 	struct event event;
 	struct membership member; /* not on the stack: what is in memory the verifier does not follow */
+	struct tree tree;
 	char comm[32]; /* 16, and room for a chunk */
 	u32 comm_length;
 	char exe[2 * PATH_BYTES]; /* written from the middle to the front; ends at PATH_BYTES */
@@ -23,7 +24,7 @@ struct texts {
 		u32 alone;
 	} verdict;
 };
-enum place { AT_FORK, AT_EXEC, AT_ATTACH, AT_MKDIR, AT_RMDIR, AT_ITERATOR, PLACES };
+enum place { AT_FORK, AT_EXEC, AT_ATTACH, AT_MKDIR, AT_RMDIR, AT_ITERATOR, AT_SPAN_EXEC, AT_SPAN_CALL, PLACES };
 BPF_PERCPU_ARRAY(scratch, struct texts, PLACES);
 
 static __always_inline struct texts *texts_at(u32 place)
@@ -42,19 +43,15 @@ static __always_inline void ring(struct event *event)
 		__sync_fetch_and_add(&c->events_lost, 1);
 }
 
-/* /proc/PID/exe: from the file up to the root, over mounts. Puts it so that it ends at PATH_BYTES;
+/* The path of an open file: from the file up to the root, over mounts. Puts it so that it ends at PATH_BYTES;
  * a path that is too long is cut at the front, and begins with no slash. A file that is in no folder,
  * as memfd_create() makes them, has a name all the same. */
-static __always_inline void read_exe(const void *task, struct texts *t)
+static __always_inline void read_path(void *file, struct texts *t)
 {
 	volatile u32 *exe_at = &t->exe_at; /* in memory: the verifier need not tell all paths apart */
 
 	*exe_at = PATH_BYTES;
 	t->exe_length = 0;
-	void *mm = read_pointer(task, OFF_task_struct_mm);
-	if (!mm)
-		return;
-	void *file = read_pointer(mm, OFF_mm_struct_exe_file);
 	if (!file)
 		return;
 	void *dentry = read_pointer(file, OFF_file_f_path_dentry);
@@ -87,6 +84,14 @@ static __always_inline void read_exe(const void *task, struct texts *t)
 	}
 	t->exe[PATH_BYTES] = TEXT_END;
 	t->exe_length = PATH_BYTES - *exe_at;
+}
+
+/* /proc/PID/exe */
+static __always_inline void read_exe(const void *task, struct texts *t)
+{
+	void *mm = read_pointer(task, OFF_task_struct_mm);
+
+	read_path(mm ? read_pointer(mm, OFF_mm_struct_exe_file) : NULL, t);
 }
 
 static __always_inline void read_comm(const void *task, struct texts *t)

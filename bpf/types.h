@@ -49,6 +49,7 @@ struct task_state {
 	u32 cached_id[CACHED_CALLS];
 	u64 since_ns; /* when following began */
 	struct membership wanted; /* with LOST: what it would be if there were room */
+	u64 began_ns; /* of the call that is told of as a span */
 };
 #define NEWBORN 1u /* made by fork: its first event is the return of its parent's call */
 #define UNSEEN 2u  /* followed since it runs, no event seen: it may be in a call */
@@ -59,6 +60,8 @@ struct tree {
 	u64 excluded_by; /* bits of membership.excluded: who has one of them is not in it */
 	u32 order;       /* of a `match`: its place in the list */
 	u32 group_by;    /* enum group_by */
+	u32 spans;       /* its target's element of span_rules; 0: it has none */
+	u32 reserved;
 };
 
 enum group_by { GROUP_BY_NOTHING, GROUP_BY_COMM, GROUP_BY_EXE };
@@ -158,7 +161,82 @@ struct control {
 	u64 events_lost; /* that found the doorbell full */
 	u64 folded_groups; /* starts of programs that found no slot of their own */
 	u64 lost_processes; /* that did not fit into traced_tgids */
+	u64 span_events_lost; /* that found the ring `events` full */
 };
+
+/* Which spans a target has. Written by user space, but for what the token bucket keeps. */
+#define MAX_SPAN_RULES 65 /* the first is no rule */
+#define ERROR_WORDS 9     /* errnos up to 575: those of include/linux/errno.h, too */
+struct span_rule {
+	u64 slower_than_ns; /* ~0: does not matter */
+	u64 interval_ns;    /* one token each */
+	u64 burst_ns;       /* as many tokens as fit in */
+	u64 next_ns;        /* when the bucket will be full again */
+	u64 refused;        /* calls that found no token */
+	u32 sample;         /* of 2^32 */
+	u32 flags;          /* SPANS_… */
+	u64 errors[ERROR_WORDS];  /* bits: errnos that matter */
+	u64 calls[KNOWN_WORDS]; /* bits by ABI and number: calls that are looked at */
+};
+#define SPANS_PROCESSES 1u /* tell of the life of processes */
+#define SPANS_ARGS 2u      /* and of their command lines */
+#define SPANS_ENVIRON 4u   /* and of their environment */
+
+/* What marks an aggregate: the element of span_rules, and why its calls are looked at. */
+#define MARK_RULE 0xffffu
+#define MARK_CALLS 0x10000u   /* they may become spans */
+#define MARK_SESSION 0x20000u /* setsid and setpgid */
+
+/* What the ring `events` tells. Times are CLOCK_MONOTONIC. */
+enum span_event_kind {
+	SPAN_FORKED,
+	SPAN_EXECED,    /* text: the path of the program */
+	SPAN_ARGUED,    /* text: arguments, with NULs between */
+	SPAN_ENVIRONED, /* text: a part of the environment, with NULs between */
+	SPAN_EXITED,
+	SPAN_SESSION, /* a session or group of processes was made or joined */
+	SPAN_CALLED,
+};
+struct span_event {
+	u32 kind;
+	u32 slot;
+	struct process_key key;
+	u64 time_ns;
+};
+struct span_forked {
+	struct span_event event;
+	struct process_key parent;
+};
+struct span_exited {
+	struct span_event event;
+	struct process_key parent;
+	u32 status; /* as wait(2) has it */
+	u32 reserved;
+	char comm[16];
+};
+#define SPAN_TEXT_BYTES 4096
+struct span_text {
+	struct span_event event;
+	u32 length;
+	u32 reserved;
+	char text[SPAN_TEXT_BYTES];
+};
+#define SPAN_PATH_BYTES 256
+struct span_called {
+	struct span_event event;
+	u64 began_ns;
+	s64 ret;
+	u64 args[2];
+	u32 tid;
+	u32 code;
+	u32 length;
+	u32 reserved;
+	char path[SPAN_PATH_BYTES];
+};
+
+/* Where a call names a file: span_arguments, by ABI and number. */
+#define ARGUMENT_PATH 0x10u /* and which argument it is */
+#define ARGUMENT_FD 0x20u
 
 enum lost_reason {
 	LOST_STORAGE_REFUSED, /* calls of threads that got no task storage */

@@ -39,7 +39,7 @@ def report(config_file: str, cgroupfs: Path, sysfs: Path, estimate_trees: int | 
     prices = costs_of(config)
     size = sizes.plan(
         config.limits.trees, config.limits.processes, config.histograms.scale,
-        sizes.possible_cpus(sysfs),
+        sizes.possible_cpus(sysfs), config.limits.comms, spans=config.tells_of_events,
     )  # fmt: skip
     lines = [f"{w.file}:{w.line}:{w.column}: warning: {w.message}" for w in config.warnings]
     lines.append(f"{config.file}: good: {len(config.targets)} targets")

@@ -125,7 +125,7 @@ class Service:
             )
         size = sizes.plan(
             config.limits.trees, config.limits.processes, config.histograms.scale,
-            sizes.possible_cpus(paths.sysfs), config.limits.comms,
+            sizes.possible_cpus(paths.sysfs), config.limits.comms, spans=config.tells_of_events,
         )  # fmt: skip
         kernel_fields = fields.read(paths.sysfs / "kernel/btf/vmlinux", platform.machine())
         tracing = Tracing(size, kernel_fields, config.self_cost)
@@ -263,6 +263,11 @@ class Service:
             raise ServiceError(
                 f"{config.file}: the API server is asked for pods from the start on, or not at all:"
                 " restart the exporter to follow its first target with 'kubernetes'"
+            )
+        if config.tells_of_events and not self._config.tells_of_events:
+            raise ServiceError(
+                f"{config.file}: spans of processes and calls need a part of the kernel's program"
+                " that is loaded at start: restart the exporter for the first target with them"
             )
         if not self._monitor.room_for(config.targets, costs_of(config)):
             raise ServiceError(

@@ -64,3 +64,8 @@ class Config:
     limits: Limits
     self_cost: bool
     warnings: tuple[Problem, ...]
+
+    @property
+    def tells_of_events(self) -> bool:
+        """Whether some target has spans of processes or of calls."""
+        return any(target.spans.from_events for target in self.targets)

@@ -31,7 +31,7 @@ def read(fd: int, sizes: Sizes, ids: Sequence[int]) -> Iterator[Sums]:
             ] or [nothing]
             # As one long integer each: counters of 64 bits never wrap, so no lane overflows.
             whole = parts[0] if len(parts) == 1 else _sum(parts)
-            other_errors, untimed, sum_ns, *buckets = layout.unpack(whole)
+            other_errors, untimed, _, sum_ns, *buckets = layout.unpack(whole)
             yield Sums(untimed, sum_ns, other_errors, buckets)
 
 

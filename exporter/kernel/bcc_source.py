@@ -26,15 +26,18 @@ from exporter.kernel.sizes import Sizes
 from exporter.kernel.syscalls import load_errnos, load_names, native_abis
 
 SOURCES = (
-    "maps.c", "aggregate.c", "texts.c", "membership.c", "syscalls.c", "lifecycle.c", "naming.c",
-    "iterators.c",
+    "maps.c", "spans.c", "aggregate.c", "texts.c", "membership.c", "syscalls.c", "events.c",
+    "lifecycle.c", "naming.c", "iterators.c",
 )  # fmt: skip
 MAPS = (
     "tasks", "traced_tgids", "traced_cgroups", "control", "slots", "trees", "spare_slots", "groups",
     "rules", "states", "users", "named_cgroups", "lost_calls", "edges", "waiting",
     "syscall_aggregate", "call_ids", "free_ids", "known_calls", "call_errors", "doorbell",
 )  # fmt: skip
+SPAN_MAPS = ("span_rules", "span_arguments", "tails", "events")  # where spans are asked for
 RAW_TRACEPOINTS = {"on_sys_enter": "sys_enter", "on_sys_exit": "sys_exit"}
+CALL_SPAN = "on_call_span"  # on_sys_exit goes on with it
+ONLY_FOR_SPANS = ("on_exec_span",)
 ITERATORS = ("list_processes", "sync_tasks", "scan_threads")
 _X32_GETPID = 0x40000000 + 39
 _MISSING_BCC = (
@@ -75,12 +78,11 @@ def bcc_version() -> str | None:
 
 
 def _defines(sizes: Sizes, fields: KernelFields) -> list[str]:
-    abis = max(native_abis(platform.machine())) + 1
     return [
         *sizes.defines(),
         *fields.defines(),
         *(f"-DBOUND_{k}={bound}ULL" for k, bound in enumerate(shifted_bounds(sizes.scale))),
-        f"-DKNOWN_WORDS={abis * records.NUMBERS // 64}",
+        f"-DKNOWN_WORDS={known_words()}",
         f"-DMAX_ERRNO={max(number for number in load_errnos() if number < 512)}",
         f"-DPAGE_SIZE={os.sysconf('SC_PAGE_SIZE')}",
         *(["-DHAVE_X32"] if _has_x32() else []),
@@ -110,14 +112,17 @@ def _compile(sizes: Sizes, fields: KernelFields) -> Loaded:
         raise KernelError(missing_bcc()) from error
     flags = [f"-I{folder}", "-Wno-macro-redefined", *_defines(sizes, fields)]
     module = bcc.BPF(text=program_text(folder), cflags=flags)
-    maps = {name: bcc.lib.bpf_table_fd(module.module, name.encode()) for name in MAPS}
+    names = (*MAPS, *SPAN_MAPS) if sizes.spans else MAPS
+    maps = {name: bcc.lib.bpf_table_fd(module.module, name.encode()) for name in names}
 
     programs = {}
-    for name in RAW_TRACEPOINTS:
+    for name in (*RAW_TRACEPOINTS, CALL_SPAN) if sizes.spans else RAW_TRACEPOINTS:
         programs[name] = bpf.load_program(
             bpf.PROG_TYPE_RAW_TRACEPOINT, name, module.dump_func(name.encode())
         )
     for name, btf_id in fields.tracepoints.items():
+        if name in ONLY_FOR_SPANS and not sizes.spans:
+            continue
         programs[name] = bpf.load_program(
             bpf.PROG_TYPE_TRACING, name, module.dump_func(name.encode()),
             bpf.ATTACH_RAW_TP, btf_id,
@@ -200,13 +205,23 @@ def load(sizes: Sizes, fields: KernelFields) -> Loaded:
     )
 
 
+def known_words() -> int:
+    """How many words of 64 bits hold a bit for each number of each ABI of this machine."""
+    return (max(native_abis(platform.machine())) + 1) * records.NUMBERS // 64
+
+
 def known_call_words() -> list[int]:
     """For known_calls: bit `number % 64` of word `abi * 16 + number // 64` for each known call."""
-    abis = native_abis(platform.machine())
-    words = [0] * ((max(abis) + 1) * records.NUMBERS // 64)
-    for abi in abis:
+    words = [0] * known_words()
+    for abi in native_abis(platform.machine()):
         for number in load_names(abi):
-            # ARM's private calls (0xf0000…) are moved to the end of the table, see bpf/arch.h
-            place = number if number < records.NUMBERS - 16 else records.NUMBERS - 16 + number % 16
-            words[abi * records.NUMBERS // 64 + place // 64] |= 1 << place % 64
+            bit = call_bit(abi, number)
+            words[bit // 64] |= 1 << bit % 64
     return words
+
+
+def call_bit(abi: int, number: int) -> int:
+    """Where a known call stands among all. ARM's private calls (0xf0000…) are at the end of its
+    table, see bpf/arch.h."""
+    place = number if number < records.NUMBERS - 16 else records.NUMBERS - 16 + number % 16
+    return abi * records.NUMBERS + place

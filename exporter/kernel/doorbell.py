@@ -1,25 +1,19 @@
 """The ring buffer by which the kernel wakes user space, and says what came or went.
 
 What it says are hints: where the ring was full, `control.events_lost` grows, and a scan finds the
-rest. Layout: kernel/bpf/ringbuf.c (a page with the consumer's position, ours to write; a page with
-the producer's; the data, mapped twice in a row).
+rest.
 """
 
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
 import select
-import struct
 from typing import NamedTuple
 
-from exporter.kernel import bpf, records
+from exporter.kernel import records
 from exporter.kernel.records import EVENT_CHANGED, CgroupKey
-
-_HEADER_BYTES = 8
-_BUSY, _DISCARD = 1 << 31, 1 << 30
-_U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
+from exporter.kernel.ring import Ring
 
 
 class Event(NamedTuple):
@@ -36,12 +30,7 @@ class Doorbell:
     """Waits for the kernel to ring, or for `wake`."""
 
     def __init__(self, fd: int) -> None:
-        page = mmap.PAGESIZE
-        self._size = bpf.map_info(fd)[2]
-        self._ours = mmap.mmap(fd, page, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
-        self._theirs = mmap.mmap(
-            fd, page + 2 * self._size, mmap.MAP_SHARED, mmap.PROT_READ, offset=page
-        )
+        self._ring = Ring(fd)
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._epoll = select.epoll()
         self._epoll.register(fd, select.EPOLLIN)
@@ -59,20 +48,7 @@ class Doorbell:
 
     def take(self) -> list[Event]:
         """All that was said since, but for mere changes of membership."""
-        events = []
-        at = _U64.unpack_from(self._ours)[0]
-        end = _U64.unpack_from(self._theirs)[0]
-        while at < end:
-            begin = mmap.PAGESIZE + at % self._size
-            length = _U32.unpack_from(self._theirs, begin)[0]
-            if length & _BUSY:
-                break
-            size = length & ~_DISCARD
-            if not length & _DISCARD and size >= records.EVENT.size:
-                begin += _HEADER_BYTES
-                events.append(_event(self._theirs[begin : begin + size]))
-            at += -(-(_HEADER_BYTES + size) // 8) * 8
-        self._ours[:8] = _U64.pack(at)
+        events = [_event(data) for data in self._ring.take() if len(data) >= records.EVENT.size]
         return [event for event in events if event.kind != EVENT_CHANGED]
 
 

@@ -35,6 +35,7 @@ _COMMON = (
     "signal_struct.flags",
     "signal_struct.group_exit_code",
     "signal_struct.live",
+    "task_struct.files",
     "css_set.cgrp_links",
     "cgrp_cset_link.cgrp",
     "cgrp_cset_link.cgrp_link",
@@ -47,7 +48,12 @@ _COMMON = (
     "cred.euid",
     "mm_struct.arg_end",
     "mm_struct.arg_start",
+    "mm_struct.env_end",
+    "mm_struct.env_start",
     "mm_struct.exe_file",
+    "files_struct.fdt",
+    "fdtable.fd",
+    "fdtable.max_fds",
     "file.f_path.dentry",
     "file.f_path.mnt",
     "dentry.d_name.len",
@@ -59,13 +65,26 @@ _COMMON = (
     "vfsmount.mnt_root",
 )
 _ARCH = {
-    "x86_64": ("task_struct.thread_info.status", "pt_regs.orig_ax"),
-    "aarch64": ("task_struct.thread_info.flags", "pt_regs.syscallno"),
+    "x86_64": (
+        "task_struct.thread_info.status",
+        "pt_regs.orig_ax",
+        "pt_regs.bx",
+        "pt_regs.cx",
+        "pt_regs.di",
+        "pt_regs.si",
+    ),
+    "aarch64": (
+        "task_struct.thread_info.flags",
+        "pt_regs.syscallno",
+        "pt_regs.orig_x0",
+        "pt_regs.regs",
+    ),
 }
 #: Program -> tracepoint, and what it needs among the arguments.
 TRACEPOINTS = {
     "on_fork": ("sched_process_fork", {"task_struct": 2}),
     "on_exec": ("sched_process_exec", {"task_struct": 1}),
+    "on_exec_span": ("sched_process_exec", {"task_struct": 1}),
     "on_exit": ("sched_process_exit", {"task_struct": 1}),
     "on_cgroup_attach": ("cgroup_attach_task", {"task_struct": 1, "cgroup": 1}),
     "on_cgroup_mkdir": ("cgroup_mkdir", {"cgroup": 1}),

@@ -38,6 +38,7 @@ class ProcfsSource:
 
     def __init__(self, procfs: Path, cgroups: Cgroups, trees: int) -> None:
         self.slots = cast(Slots, _Numbers(trees))
+        self.span_rules = None
         self._processes = list(_processes(procfs))
         self._members: dict[ProcessKey, Membership] = {}
         self._listed: dict[CgroupKey, int] = {}

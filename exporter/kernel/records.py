@@ -37,21 +37,44 @@ CGROUP_KEY = struct.Struct("<IIQ")
 CALL_KEY = struct.Struct("<II")
 ERROR_KEY = struct.Struct("<II")
 MEMBERSHIP = struct.Struct("<8IQ")
-TREE = struct.Struct("<QII")
+TREE = struct.Struct("<QIIII")
 SLOT_STATE = struct.Struct("<5Q4I")
 GROUP_KEY = struct.Struct("<IIQ")
 USER_KEY = struct.Struct("<II")
 ROW = struct.Struct("<Q512s")
 RULES = struct.Struct("<4QQQ64Q64I4III64I64I64I")
-CONTROL = struct.Struct("<9Q")
+CONTROL = struct.Struct("<10Q")
 EVENT = struct.Struct("<IIIIQII")  # before its text
 PROCESS_RECORD = struct.Struct("<IIQIIQ8IQII")
 THREAD_RECORD = struct.Struct("<IIQQIIII")
 
+# Of spans
+MAX_SPAN_RULES = 65
+ERROR_WORDS = 9
+SPANS_PROCESSES, SPANS_ARGS, SPANS_ENVIRON = 1, 2, 4
+MARK_RULE, MARK_CALLS, MARK_SESSION = 0xFFFF, 0x10000, 0x20000
+AGGREGATE_MARK = 16  # where the mark is in an aggregate
+ARGUMENT_PATH, ARGUMENT_FD = 0x10, 0x20
+(
+    SPAN_FORKED, SPAN_EXECED, SPAN_ARGUED, SPAN_ENVIRONED, SPAN_EXITED, SPAN_SESSION, SPAN_CALLED,
+) = range(7)  # fmt: skip
+SPAN_TEXT_BYTES = 4096
+SPAN_PATH_BYTES = 256
+SPAN_EVENT = struct.Struct("<IIIIQQ")
+SPAN_FORK = struct.Struct("<IIIIQQIIQ")
+SPAN_EXIT = struct.Struct("<IIIIQQIIQII16s")
+SPAN_TEXT = struct.Struct("<IIIIQQII")  # before its text
+SPAN_CALL = struct.Struct("<IIIIQQQqQQIIII")  # before its path
+
+
+def span_rule_struct(call_words: int) -> struct.Struct:
+    """slower_than_ns, interval_ns, burst_ns, next_ns, refused, sample, flags, errors, calls."""
+    return struct.Struct(f"<5QII{ERROR_WORDS}Q{call_words}Q")
+
 
 def aggregate_struct(scale: int) -> struct.Struct:
-    """other_errors, untimed, sum_ns, then the buckets."""
-    return struct.Struct(f"<{3 + bucket_count(scale)}Q")
+    """other_errors, untimed, mark, sum_ns, then the buckets."""
+    return struct.Struct(f"<{4 + bucket_count(scale)}Q")
 
 
 class ProcessKey(NamedTuple):
@@ -104,6 +127,8 @@ class TreeSettings(NamedTuple):
     excluded_by: int = 0
     order: int = 0
     group_by: int = 0
+    spans: int = 0  # its target's rule; 0: none
+    reserved: int = 0
 
 
 class Process(NamedTuple):

@@ -28,9 +28,17 @@ MAX_STATES = 2048  # of the automata of one generation of rules
 PATTERN_STATES = MAX_STATES - 64  # of these, for patterns; the rest stands for ends of texts
 MAX_USERS = 1024
 DOORBELL_PAGES = 64
+EVENT_PAGES = 1024  # of the ring for spans: 4 MiB
 MAX_CGROUP_STEPS = 256  # hierarchies, and levels above a process in those with listed cgroups
 _PAGE = 4096
-SCRATCH_BYTES = 6 * 7312  # struct texts, for each place that uses one
+_CALL_WORDS = 80  # a bit for each number of the five ABIs
+SCRATCH_BYTES = 8 * 7336  # struct texts, for each place that uses one
+SPAN_SCRATCH_BYTES = (  # struct span_text and struct span_called
+    records.SPAN_TEXT.size
+    + records.SPAN_TEXT_BYTES
+    + records.SPAN_CALL.size
+    + records.SPAN_PATH_BYTES
+)
 
 
 def possible_cpus(sysfs: Path) -> int:
@@ -56,6 +64,7 @@ class Sizes:
     comms: int
     aggregates: int
     shards: int
+    spans: bool = False  # whether the kernel tells of events
 
     @property
     def slots(self) -> int:
@@ -78,7 +87,7 @@ class Sizes:
         """Bytes of kernel memory by map, when full. Task storage is per followed thread."""
         size, cpus = self.aggregates, self.cpus
         elements = self.aggregate_bytes * size * self.shards
-        return {
+        sizes = {
             "syscall_aggregate": -(-elements // _PAGE) * _PAGE,
             "call_ids": _hash_bytes(size, records.CALL_KEY.size, 4, cpus),
             "free_ids": 4 * (size + 1),
@@ -100,6 +109,14 @@ class Sizes:
                 MAX_WAITING, records.PROCESS_KEY.size, records.MEMBERSHIP.size, 0
             ),
             "edges": _hash_bytes(MAX_EDGES, records.PROCESS_KEY.size, records.PROCESS_KEY.size, 0),
+        }
+        return sizes | self._span_bytes() if self.spans else sizes
+
+    def _span_bytes(self) -> dict[str, int]:
+        return {
+            "events": (EVENT_PAGES + 4) * _PAGE,
+            "span_texts": SPAN_SCRATCH_BYTES * self.cpus,
+            "span_rules": records.MAX_SPAN_RULES * records.span_rule_struct(_CALL_WORDS).size,
         }
 
     def total_bytes(self) -> int:
@@ -127,17 +144,21 @@ class Sizes:
             "CALLS_PER_SLOT": CALLS_PER_SLOT,
             "ERRORS_PER_SLOT": ERRORS_PER_SLOT,
         }
+        if self.spans:
+            constants |= {"SPANS": 1, "EVENT_PAGES": EVENT_PAGES}
         return [f"-D{name}={value}" for name, value in constants.items()]
 
 
-def plan(trees: int, processes: int, scale: int, cpus: int, comms: int = 32) -> Sizes:
+def plan(
+    trees: int, processes: int, scale: int, cpus: int, comms: int = 32, *, spans: bool = False
+) -> Sizes:
     """Sizes for so many trees and followed processes on a machine with so many CPUs.
 
     Shards keep CPUs out of each other's cache lines; there are as many as the budget allows, a
     power of two, one at least.
     """
     aggregates = (CALLS_PER_TREE + 1) * trees + EXTRA_SLOTS + 1  # each slot's `other`; id 0: none
-    one = Sizes(scale, cpus, trees, processes, comms, aggregates, 1)
+    one = Sizes(scale, cpus, trees, processes, comms, aggregates, 1, spans)
     fits = max(1, AGGREGATE_BUDGET // (one.aggregate_bytes * aggregates))
     shards = 1 << (min(fits, cpus, MAX_SHARDS).bit_length() - 1)
     return replace(one, shards=shards)

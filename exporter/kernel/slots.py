@@ -18,6 +18,7 @@ from exporter.kernel import records
 from exporter.kernel.bpf import Map
 from exporter.kernel.records import SlotState, TreeSettings
 from exporter.kernel.sizes import Sizes
+from exporter.kernel.span_rules import SpanRules
 
 _U32 = struct.Struct("<I")
 _NR_MEMBARRIER = {"x86_64": 324, "aarch64": 283}[platform.machine()]
@@ -35,8 +36,10 @@ def wait_for_programs() -> None:
 class Slots:
     """Which slots there are. `maps` by the names in bpf/maps.c."""
 
-    def __init__(self, maps: Mapping[str, Map], sizes: Sizes) -> None:
-        self._maps, self._sizes = maps, sizes
+    def __init__(
+        self, maps: Mapping[str, Map], sizes: Sizes, span_rules: SpanRules | None = None
+    ) -> None:
+        self._maps, self._sizes, self._span_rules = maps, sizes, span_rules
         self._next = 1
         self._others: dict[int, int] = {}  # slot -> the aggregate of what has no room of its own
         self._taken: set[int] = set()  # of limits.trees
@@ -80,6 +83,13 @@ class Slots:
     def describe(self, slot: int, settings: TreeSettings) -> None:
         """What the kernel must know of a tree beforehand."""
         self._maps["trees"].set(_U32.pack(slot), records.TREE.pack(*settings))
+        if self._span_rules:
+            self._span_rules.assign(slot, self._others[slot], settings.spans)
+
+    def remark(self) -> None:
+        """After a rule of spans has changed, or which trees it is for."""
+        if self._span_rules:
+            self._span_rules.remark(self._others)
 
     def states(self, slots: Collection[int]) -> dict[int, SlotState]:
         wanted = set(slots)
@@ -125,6 +135,8 @@ class Slots:
             maps["trees"].delete(_U32.pack(slot))
             maps["slots"].delete(_U32.pack(slot))
             del self._others[slot]
+        if self._span_rules:
+            self._span_rules.forget(gone)
         self._taken -= gone
         self._extra -= gone
         self._refill()

@@ -20,6 +20,7 @@ from exporter.kernel.records import (
 )
 from exporter.kernel.rules import RuleSet
 from exporter.kernel.slots import Slots
+from exporter.kernel.span_rules import SpanRules
 
 
 class Sums(NamedTuple):
@@ -85,6 +86,10 @@ class Source(Protocol):
 
     @property
     def slots(self) -> Slots: ...
+
+    @property
+    def span_rules(self) -> SpanRules | None:
+        """None where spans were not asked for at start."""
 
     def set_rules(self, rules: RuleSet) -> None:
         """Who is followed by name, from the next exec and the next new cgroup on."""

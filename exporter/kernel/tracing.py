@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import mmap
 import os
+import platform
 import struct
 import time
 from collections import defaultdict
@@ -26,11 +27,12 @@ from exporter.kernel.rules import Rules, RuleSet
 from exporter.kernel.sizes import Sizes
 from exporter.kernel.slots import Slots, wait_for_programs
 from exporter.kernel.source import Pass, ProgramReading, RawCall, Reading
+from exporter.kernel.span_rules import SpanRules, write_arguments
 
 _U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
 #: Words of struct control.
 _CHANGES, _SETTLED, _HIERARCHIES, _SYNCING, _EDGES_LOST, _GENERATION = range(6)
-_EVENTS_LOST, _FOLDED_PROGRAMS, _LOST_PROCESSES = range(6, 9)
+_EVENTS_LOST, _FOLDED_PROGRAMS, _LOST_PROCESSES, _SPAN_EVENTS_LOST = range(6, 10)
 
 
 class Tracing:
@@ -40,14 +42,17 @@ class Tracing:
         self.sizes = sizes
         self._loaded: Loaded = bcc_source.load(sizes, fields)
         self._maps = {
-            name: bpf.Map(fd) for name, fd in self._loaded.maps.items() if name != "doorbell"
+            name: bpf.Map(fd)
+            for name, fd in self._loaded.maps.items()
+            if name not in ("doorbell", "events")
         }
         self._links: list[int] = []
         self._unplaced = 0
         self._statistics = self._enable_statistics() if self_cost else None
         for index, word in enumerate(bcc_source.known_call_words()):
             self._maps["known_calls"].set(_U32.pack(index), _U64.pack(word))
-        self.slots = Slots(self._maps, sizes)
+        self.span_rules = self._open_spans() if sizes.spans else None
+        self.slots = Slots(self._maps, sizes, self.span_rules)
         self._rules = Rules(self._maps["rules"], self._maps["states"], self._maps["users"])
         self._iterators = {
             name: bpf.link_iterator(self._loaded.programs[name]) for name in bcc_source.ITERATORS
@@ -60,6 +65,23 @@ class Tracing:
     @property
     def doorbell_fd(self) -> int:
         return self._loaded.maps["doorbell"]
+
+    def _open_spans(self) -> SpanRules:
+        machine = platform.machine()
+        write_arguments(self._maps["span_arguments"], machine)
+        self._maps["tails"].set(
+            _U32.pack(0), _U32.pack(self._loaded.programs[bcc_source.CALL_SPAN])
+        )
+        return SpanRules(self._maps, self.sizes, machine)
+
+    @property
+    def events_fd(self) -> int:
+        """The ring of what is told for spans; only where they were asked for at start."""
+        return self._loaded.maps["events"]
+
+    def span_events_lost(self) -> int:
+        """How many, so far, found the ring full."""
+        return self._control[_SPAN_EVENTS_LOST]
 
     @staticmethod
     def _enable_statistics() -> int:
@@ -76,6 +98,7 @@ class Tracing:
         programs = self._loaded.programs
         order = (
             "on_exit", "on_cgroup_rmdir", "on_cgroup_mkdir", "on_cgroup_attach", "on_exec",
+            *(bcc_source.ONLY_FOR_SPANS if self.sizes.spans else ()),
             "on_sys_exit", "on_sys_enter", "on_fork",
         )  # fmt: skip
         for name in order:

@@ -11,14 +11,15 @@ from exporter.model.labels import FOLDED
 from exporter.model.trees import Tree
 
 
-def learn_programs(source: Source, events: Iterable[Event], trees: Iterable[Tree]) -> None:
-    """By what the kernel said of each."""
+def learn_programs(source: Source, events: Iterable[Event], trees: Iterable[Tree]) -> bool:
+    """By what the kernel said of each. True if there were any."""
     names = {event.slot: event for event in events if event.kind == EVENT_GROUP}
     by_slot = {tree.slot: tree for tree in trees} if names else {}
     for slot, event in names.items():
         source.slots.adopt(slot)
         if event.tree in by_slot:
             by_slot[event.tree].programs[slot] = event.text.decode(errors="replace")
+    return bool(names)
 
 
 def find_programs(source: Source, trees: Iterable[Tree]) -> None:

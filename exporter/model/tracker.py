@@ -40,6 +40,7 @@ from exporter.model.pidfiles import Pidfiles
 from exporter.model.programs import find_programs, learn_programs
 from exporter.model.ranking import Ranking
 from exporter.model.rulebook import Rulebook
+from exporter.model.spans.rules import SpanTargets
 from exporter.model.sync import Sync, Wanted
 from exporter.model.target import Target, Words
 from exporter.model.trees import Tree
@@ -74,6 +75,7 @@ class Tracker:
         self._exclude: tuple[Words, ...] = ()
         self._ranking = Ranking()
         self._settings: dict[int, TreeSettings] = {}
+        self._spans = SpanTargets(source.span_rules)
         self._scanned_s = 0.0
         self._sync = Sync(source)
         self._leaving = Leaving(source, labeller)
@@ -102,16 +104,18 @@ class Tracker:
         def slot_of(target: Target) -> int:
             return trees[target.name].slot
 
+        self._spans.configure(targets)
         for target, slot in new.items():
             self._describe(target, slot, rulebook)
         try:
             self._source.set_rules(rulebook.rule_set(slot_of, slot_of))
         except Exception:
+            self._spans.configure(t.target for t in self._listed() if t.target)
             self._source.release(new.values())
             for slot in new.values():
                 del self._settings[slot]
             raise
-        before, kept = (*self.single.values(), *self.others.values()), set(trees.values())
+        before, kept = self._listed(), set(trees.values())
         self._leaving.trees += [tree for tree in before if tree not in kept]
         self._rulebook, self._exclude = rulebook, tuple(exclude)
         self.single = {t.name: trees[t.name] for t in targets if not t.many}
@@ -122,6 +126,9 @@ class Tracker:
             self._describe(target, slot_of(target), rulebook)
         self._ranking = Ranking(self._settings, rulebook.process_rules(slot_of))
         self._cgroups.configure(rulebook, self.single, self.others)
+        self._describe_programs()
+        if self._source.span_rules:
+            self._source.slots.remark()
         self._scanned_s = 0.0
         self._pidfiles.forget()
         files = self._pidfiles.read(self.single.values())
@@ -161,8 +168,7 @@ class Tracker:
 
     def staying(self, targets: Iterable[Target]) -> list[Target]:
         """Those of these that are followed now."""
-        trees = (*self.single.values(), *self.others.values())
-        now = {tree.target.identity for tree in trees if tree.target}
+        now = {tree.target.identity for tree in self._listed() if tree.target}
         return [target for target in targets if target.identity in now]
 
     def _places(self, target: Target) -> Iterable[tuple[int | None, str]]:
@@ -175,10 +181,20 @@ class Tracker:
             rulebook.excluded_by(target),
             matches.index(target.name) if target.match else 0,
             GROUP_BY.index(target.group_by),
+            self._spans.index_of(target),
         )
         if self._settings.get(slot) != settings:
             self._settings[slot] = settings
             self._source.slots.describe(slot, settings)
+
+    def _describe_programs(self) -> None:
+        """What `group_by` split off has the spans of its tree."""
+        if self._source.span_rules is None:
+            return
+        for tree in self._all():
+            if tree.target:
+                for slot in tree.programs:
+                    self._describe(tree.target, slot)
 
     # Syncs
 
@@ -195,7 +211,8 @@ class Tracker:
     def tend(self, events: Sequence[Event] = ()) -> None:
         """What is due now and then: cheap when nothing happened."""
         moved = self._cgroups.learn(e for e in events if e.kind != EVENT_GROUP)
-        learn_programs(self._source, events, self._all())
+        if learn_programs(self._source, events, self._all()):
+            self._describe_programs()
         moved |= self._find_cgroups()
         moved |= self._cgroups.choose(self._metadata.version())
         if self._follow_files():
@@ -228,6 +245,7 @@ class Tracker:
             self._events_lost, self._scanned_s = lost, time.monotonic()
             moved |= self._cgroups.scan()
             find_programs(self._source, self._all())
+            self._describe_programs()
         return moved
 
     def _wanted(self) -> Wanted:
@@ -276,10 +294,13 @@ class Tracker:
 
     # Trees and their slots
 
+    def _listed(self) -> list[Tree]:
+        """One of each target: its own, or what its trees share that find no slot."""
+        return [*self.single.values(), *self.others.values()]
+
     def trees(self) -> Iterator[Tree]:
         """All that are there, with those that wait for their metadata."""
-        yield from self.single.values()
-        yield from self.others.values()
+        yield from self._listed()
         yield from self._cgroups.by_path.values()
 
     def _all(self) -> Iterator[Tree]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from exporter.kernel import records, sizes
-from exporter.kernel.bcc_source import source_folder
+from exporter.kernel.bcc_source import known_words, source_folder
 from exporter.kernel.buckets import MAX_SCALE
 from exporter.kernel.syscalls import Abi
 
@@ -42,7 +42,19 @@ CONSTANTS = {
     "FIELDS": len(records.FIELD_NAMES),
     **{f"FIELD_{name.upper()}": i for i, name in enumerate(records.FIELD_NAMES)},
     **{f"GROUP_BY_{name.upper() or 'NOTHING'}": i for i, name in enumerate(records.GROUP_BY)},
+    **{
+        name: value
+        for name, value in vars(records).items()
+        if re.match(r"(SPANS?|MARK)_[A-Z_]+$", name) and isinstance(value, int)
+    },
+    "ARGUMENT_PATH": records.ARGUMENT_PATH,
+    "ARGUMENT_FD": records.ARGUMENT_FD,
+    "ERROR_WORDS": records.ERROR_WORDS,
+    "MAX_SPAN_RULES": records.MAX_SPAN_RULES,
 }
+SPAN_EVENT = ("kind", "slot", "key.tgid", "key.reserved", "key.start_ns", "time_ns")
+TOLD = tuple(f"event.{name}" for name in SPAN_EVENT)
+PARENT = ("parent.tgid", "parent.reserved", "parent.start_ns")
 #: As Python unpacks them, with the C names of what Python's tuples hold.
 STRUCTS: dict[str, tuple[struct.Struct, tuple[str, ...]]] = {
     "process_key": (records.PROCESS_KEY, ("tgid", "reserved", "start_ns")),
@@ -58,7 +70,7 @@ STRUCTS: dict[str, tuple[struct.Struct, tuple[str, ...]]] = {
         records.CONTROL,
         (
             "changes", "settled", "hierarchies", "syncing", "edges_lost", "generation",
-            "events_lost", "folded_groups", "lost_processes",
+            "events_lost", "folded_groups", "lost_processes", "span_events_lost",
         ),
     ),
     "process_record": (
@@ -73,6 +85,8 @@ STRUCTS: dict[str, tuple[struct.Struct, tuple[str, ...]]] = {
         records.THREAD_RECORD,
         ("key.tgid", "key.reserved", "key.start_ns", *records.Thread._fields[2:]),
     ),
+    "span_event": (records.SPAN_EVENT, SPAN_EVENT),
+    "span_forked": (records.SPAN_FORK, (*TOLD, *PARENT)),
 }  # fmt: skip
 #: With members that are arrays.
 ARRAYS: dict[str, tuple[struct.Struct, tuple[str, ...]]] = {
@@ -80,16 +94,51 @@ ARRAYS: dict[str, tuple[struct.Struct, tuple[str, ...]]] = {
     "rules": (
         records.RULES,
         (
-            "unasked", "any", "alone", "excluded", "slot", "start", "cgroup_start",
-            "container_start", "cgroup_slot", "cgroup_other", "cgroup_hierarchy",
+            "unasked",
+            "any",
+            "alone",
+            "excluded",
+            "slot",
+            "start",
+            "cgroup_start",
+            "container_start",
+            "cgroup_slot",
+            "cgroup_other",
+            "cgroup_hierarchy",
         ),
     ),
     "event": (
         records.EVENT,
         ("kind", "slot", "cgroup.hierarchy", "cgroup.reserved", "cgroup.id", "tree", "length"),
     ),
+    "span_exited": (records.SPAN_EXIT, (*TOLD, *PARENT, "status", "reserved", "comm")),
+    "span_text": (records.SPAN_TEXT, (*TOLD, "length", "reserved")),
+    "span_called": (
+        records.SPAN_CALL,
+        (*TOLD, "began_ns", "ret", "args", "tid", "code", "length", "reserved"),
+    ),
+    "span_rule": (
+        records.span_rule_struct(known_words()),
+        (
+            "slower_than_ns",
+            "interval_ns",
+            "burst_ns",
+            "next_ns",
+            "refused",
+            "sample",
+            "flags",
+            "errors",
+            "calls",
+        ),
+    ),
+}
+#: What follows what is unpacked.
+TEXTS = {
+    "event": records.TEXT_BYTES,
+    "span_text": records.SPAN_TEXT_BYTES,
+    "span_called": records.SPAN_PATH_BYTES,
 }  # fmt: skip
-HEAD = """
+HEAD = f"""
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -97,6 +146,8 @@ HEAD = """
 typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
+typedef int64_t s64;
+#define KNOWN_WORDS {known_words()}
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #endif
@@ -178,8 +229,8 @@ def test_size_and_offsets(name: str, c_view: View) -> None:
 
 @pytest.mark.parametrize("name", ARRAYS)
 def test_members_of_structs_with_arrays(name: str, c_view: View) -> None:
-    """Each begins where Python unpacks a value, right behind the one before, up to the end; of an
-    event, up to its text."""
+    """Each begins where Python unpacks a value, right behind the one before, up to the end, or up
+    to its text."""
     format_, members = ARRAYS[name]
     begins, end = {at for at, _ in places(format_)}, 0
     for member in members:
@@ -188,7 +239,7 @@ def test_members_of_structs_with_arrays(name: str, c_view: View) -> None:
         assert at in begins
         end = at + size
     assert end == format_.size
-    assert c_view.sizes[name] == end + (records.TEXT_BYTES if name == "event" else 0)
+    assert c_view.sizes[name] == end + TEXTS.get(name, 0)
 
 
 @pytest.mark.parametrize("name", CONSTANTS)
@@ -198,7 +249,8 @@ def test_constants(name: str, c_view: View) -> None:
 
 
 @pytest.mark.parametrize(
-    "enum", ["lost_reason", "sync_result", "abi", "event_kind", "field", "group_by"]
+    "enum",
+    ["lost_reason", "sync_result", "abi", "event_kind", "field", "group_by", "span_event_kind"],
 )
 def test_every_word_of_an_enum_is_compared(enum: str) -> None:
     """A word that is new in C is noticed here."""
@@ -211,20 +263,21 @@ def test_every_word_of_an_enum_is_compared(enum: str) -> None:
 
 @pytest.mark.parametrize("scale", range(MAX_SCALE + 1))
 def test_an_aggregate(scale: int, tmp_path: Path) -> None:
-    """other_errors, untimed, sum_ns and the buckets, for each scale."""
+    """other_errors, untimed, mark, sum_ns and the buckets, for each scale."""
     declared = re.search(r"^struct aggregate \{.*?^\};", (BPF / "maps.c").read_text(), re.M | re.S)
     assert declared
     bounds = "".join(f"#define BOUND_{k} 0\n" for k in range(1 << scale))
     source = tmp_path / "aggregate.c"
     source.write_text(
         f'#define SCALE {scale}\n{bounds}{HEAD}#include "duration.h"\n{declared[0]}\n'
-        'int main(void) { printf("%zu %zu %zu %zu %zu", sizeof(struct aggregate),'
+        'int main(void) { printf("%zu %zu %zu %zu %zu %zu", sizeof(struct aggregate),'
         " offsetof(struct aggregate, other_errors), offsetof(struct aggregate, untimed),"
+        " offsetof(struct aggregate, mark),"
         " offsetof(struct aggregate, sum_ns), offsetof(struct aggregate, buckets)); }"
     )
     said = subprocess.run([compiled(source)], check=True, capture_output=True, text=True).stdout
     size = records.aggregate_struct(scale).size
-    assert [int(word) for word in said.split()] == [size, 0, 8, 16, 24]
+    assert [int(word) for word in said.split()] == [size, 0, 8, records.AGGREGATE_MARK, 24, 32]
     assert sizes.plan(1, 1, scale, 1).aggregate_bytes == size
 
 

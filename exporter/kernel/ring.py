@@ -1,0 +1,46 @@
+"""A BPF ring buffer, read in place.
+
+Layout: kernel/bpf/ringbuf.c (a page with the consumer's position, ours to write; a page with the
+producer's; the data, mapped twice in a row).
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from collections.abc import Iterator
+
+from exporter.kernel import bpf
+
+_HEADER_BYTES = 8
+_BUSY, _DISCARD = 1 << 31, 1 << 30
+_U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
+
+
+class Ring:
+    """Not for more than one thread at a time."""
+
+    def __init__(self, fd: int) -> None:
+        page = mmap.PAGESIZE
+        self._size = bpf.map_info(fd)[2]
+        self._ours = mmap.mmap(fd, page, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+        self._theirs = mmap.mmap(
+            fd, page + 2 * self._size, mmap.MAP_SHARED, mmap.PROT_READ, offset=page
+        )
+
+    def take(self) -> Iterator[bytes]:
+        """All records since the last time, up to the first that is being written."""
+        at = _U64.unpack_from(self._ours)[0]
+        end = _U64.unpack_from(self._theirs)[0]
+        begin = mmap.PAGESIZE + at % self._size
+        data, position = self._theirs[begin : begin + end - at], 0
+        while position < len(data):
+            (length,) = _U32.unpack_from(data, position)
+            if length & _BUSY:
+                break
+            size = length & ~_DISCARD
+            position += _HEADER_BYTES
+            if not length & _DISCARD:
+                yield data[position : position + size]
+            position += -(-size // 8) * 8
+        self._ours[:8] = _U64.pack(at + position)
