@@ -40,7 +40,8 @@ run: setup ## follow PID 1 and all its descendants, and publish at http://127.0.
 
 test: setup .tools/bin/prometheus ## run all tests that need Debian's and PyPI's packages; the kernel's too
 	$(call install,$(TEST_PACKAGES))
-	PATH="$(CURDIR)/.tools/bin:$$PATH" $(VENV)/bin/python -m pytest $(PYTEST_ARGS)
+	PATH="$(CURDIR)/.tools/bin:$$PATH" $(VENV)/bin/python -m pytest -n 2 --dist loadgroup \
+		--no-loadscope-reorder $(PYTEST_ARGS)
 
 # Unpacked, not installed: the package would start a server of its own.
 .tools/bin/prometheus:
@@ -58,7 +59,9 @@ format: setup ## put the code into shape
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/ruff check --fix .
 
-tools: .tools/bin/etcd .tools/bin/kube-apiserver ## build what tests need from Go modules: a Kubernetes API server
+TOOLS := etcd kube-apiserver otelcol prometheus3 promtool3
+
+tools: $(TOOLS:%=.tools/bin/%) ## build what tests need: Kubernetes, OpenTelemetry Collector, Prometheus 3
 
 # Unpacked, not installed, like Prometheus.
 .tools/bin/etcd:
@@ -73,6 +76,21 @@ tools: .tools/bin/etcd .tools/bin/kube-apiserver ## build what tests need from G
 		CGO_ENABLED=0 go build -trimpath \
 		-ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$version" \
 		-o $(CURDIR)/$@ k8s.io/kubernetes/cmd/kube-apiserver
+	@touch $@
+
+.tools/bin/otelcol: scripts/otelcol/go.mod scripts/otelcol/main.go
+	@mkdir -p .tools/bin
+	@cd scripts/otelcol && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o $(CURDIR)/$@ .
+	@touch $@
+
+# Beside Debian's version 2; without pages and most service discoveries, which are most of its code.
+.tools/bin/prometheus3 .tools/bin/promtool3: .tools/bin/%3: scripts/prometheus/go.mod
+	@mkdir -p .tools/bin
+	@cd scripts/prometheus && \
+		module=$$(go list -find -f '{{.Module.Dir}}' github.com/prometheus/prometheus/cmd/$*) && \
+		CGO_ENABLED=0 go build -trimpath -tags remove_all_sd \
+		-ldflags "-s -w -X github.com/prometheus/common/version.Version=$$(cat $$module/VERSION)" \
+		-o $(CURDIR)/$@ github.com/prometheus/prometheus/cmd/$*
 	@touch $@
 
 bench: setup ## measure: price of a call, memory, scrapes, against the floor and other tools

@@ -134,6 +134,7 @@ def test_a_root_pid_is_nearer_than_a_cgroup(build: Build, group: Path) -> None:
             assert scrape.calls("group", "getppid") == 11 * 13
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("last", ["all: true", "pid: 1"])
 def test_a_cgroup_goes_before_all_and_pid_1(build: Build, group: Path, last: str) -> None:
     """What a listed cgroup holds is in no target that ranks last, and the rest is."""

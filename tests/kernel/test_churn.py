@@ -21,7 +21,7 @@ from tests.kernel.trees import until
 Build = Callable[..., Path]
 Labels = frozenset[tuple[str, str]]
 NAME = f"proctree-churn-{os.getpid()}"
-COUNT, TURN, CALLS = 5000, 100, 13
+COUNT, TURN, CALLS = 5000, 250, 13
 #: The kernel's tables that know of cgroups, slots and programs, as far as it keeps their names.
 MAPS = (
     "traced_cgroups", "named_cgroups", "groups", "slots", "trees", "call_ids", "call_errors",
@@ -37,7 +37,7 @@ def group() -> Iterator[Path]:
 
 
 def config(settings: str) -> str:
-    limits = "limits: {trees: 128, series: 100000}"
+    limits = "limits: {trees: 300, series: 100000}"
     return f"targets: [{{name: it, cgroup: '/{NAME}/*'}}]\n{limits}\n{settings}\n"
 
 
@@ -121,7 +121,7 @@ def test_five_thousand_that_come_and_go_at_full_speed(build: Build, group: Path)
 
 
 def test_nothing_is_left_of_five_thousand(build: Build, group: Path) -> None:
-    """In turns of 100, for which there are slots, each in a series of its own: exact, when it is
+    """In turns of 250, for which there are slots, each in a series of its own: exact, when it is
     seen last. When all is over there is as much in the maps, as many descriptors and series as
     before the first, and no more memory is in use than after the first 1,000."""
     turns = COUNT // TURN

@@ -109,6 +109,7 @@ def test_the_nearest_root_wins(build: Build, order: tuple[str, str]) -> None:
             assert scrape.calls("outer", RARE) == SELF
 
 
+@pytest.mark.alone
 def test_all_holds_what_nobody_else_does(build: Build) -> None:
     """A listed root takes its tree out of `all`; an orphan of that tree stays in `all`."""
     with family(build) as (tree, child, _):
@@ -120,6 +121,7 @@ def test_all_holds_what_nobody_else_does(build: Build) -> None:
             assert scrape.calls("node", RARE) == SELF + ORPHAN
 
 
+@pytest.mark.alone
 def test_pid_1_ranks_with_all(build: Build) -> None:
     """Its tree holds what no other root does: the orphan, and what is below it, too."""
     with family(build) as (tree, child, _):
@@ -131,6 +133,7 @@ def test_pid_1_ranks_with_all(build: Build) -> None:
             assert scrape.calls("init", RARE) == SELF + ORPHAN
 
 
+@pytest.mark.alone
 def test_pid_1_is_nearer_than_all(build: Build) -> None:
     """With both, every descendant of PID 1 is in its tree, and counted once."""
     with family(build) as (tree, _, _):
@@ -165,6 +168,7 @@ cli.main()
 """
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("target", "counted"),
     [("all: true", 0), ("pid: 1", 0), ("cgroup: /", 0), ("pid: SELF", 1009)],
@@ -222,8 +226,12 @@ def test_the_number_of_a_dead_member_used_again(build: Build) -> None:
                 assert processes(scrape) == 1
 
 
+#: One more than the kernel gives.
+NO_PID = int(Path("/proc/sys/kernel/pid_max").read_text())
+
+
 def unused_pid() -> int:
-    pid = 29_989
+    pid = NO_PID - 3
     while Path(f"/proc/{pid}").exists():
         pid -= 1
     return pid
@@ -232,7 +240,6 @@ def unused_pid() -> int:
 def test_a_pid_that_is_no_process_to_follow(build: Build) -> None:
     """Not there, a thread, a zombie, a kernel thread, of another namespace: down, one line each."""
     inner = unused_pid()
-    nobody = inner - 2
     with (
         workload(build("zombie")) as tree,
         workload(build("inner_number"), str(inner)) as namespace,
@@ -242,7 +249,7 @@ def test_a_pid_that_is_no_process_to_follow(build: Build) -> None:
         tree.expect("ready")
         namespace.expect("ready")
         why = {
-            str(nobody): f"there is no process {nobody}",
+            str(NO_PID): f"there is no process {NO_PID}",
             thread: f"{thread} is a thread of process {tree.pid}",
             zombie: "zombie",
             "2": "kernel thread",

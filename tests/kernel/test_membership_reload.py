@@ -93,6 +93,7 @@ def test_a_tree_that_is_there_is_picked_up(build: Build) -> None:
         assert processes(scrape) == 3
 
 
+@pytest.mark.alone
 def test_orphans_of_a_tree_that_stays_remain_in_it(build: Build) -> None:
     """Whoever adopted them since: no reload, and no new target beside, takes them out."""
     with workload(build("orphans"), "7", "11", "101") as tree:
@@ -147,6 +148,7 @@ def test_a_new_root_takes_a_tree_that_forks_all_the_time(build: Build) -> None:
             assert sum(found.values()) == int(total)
 
 
+@pytest.mark.alone
 def test_all_added_and_removed(build: Build) -> None:
     """What no root holds goes to `all` while it is listed, orphans too, and nowhere after."""
     with family(build) as (tree, child, _):
@@ -162,6 +164,7 @@ def test_all_added_and_removed(build: Build) -> None:
             assert scrape.calls("node", RARE) == SELF + ORPHAN
 
 
+@pytest.mark.alone
 def test_a_cgroup_added_and_removed(build: Build) -> None:
     """What is in it already counts from the reload on, and goes back to `all` afterwards."""
     name = f"proctree-reload-{os.getpid()}"
