@@ -4,11 +4,12 @@ kernel."""
 from __future__ import annotations
 
 import logging
+import os
 from dataclasses import replace
 from pathlib import Path
 
 from exporter.config.load import load
-from exporter.config.model import Config
+from exporter.config.model import Config, Otlp
 from exporter.costs import costs_of, estimate, most_trees, reserved
 from exporter.errors import ServiceError
 from exporter.kernel import procfs, sizes
@@ -31,7 +32,8 @@ _CAUTION = (
 
 
 def report(config_file: str, cgroupfs: Path, sysfs: Path, estimate_trees: int | None = None) -> str:
-    """What a right config means. Raises ConfigError with all that is wrong.
+    """What a right config means. Raises ConfigError with all that is wrong, and UsageError for a
+    variable OTEL_* that is.
 
     `estimate_trees`: say what so many trees would cost; 0 means as many as limits.trees allows.
     """
@@ -52,9 +54,20 @@ def report(config_file: str, cgroupfs: Path, sysfs: Path, estimate_trees: int | 
         f"series: at most {config.limits.series}; of these {len(config.targets)} targets take"
         f" {reserved(config, prices).most}, each with room for one tree"
     )
+    if config.otlp:
+        lines += _otlp(config.otlp)
     if estimate_trees is not None:
         lines += _estimate(config, estimate_trees or config.limits.trees)
     return "\n".join(lines)
+
+
+def _otlp(otlp: Otlp) -> list[str]:
+    """By the environment of this command, which a service may not share."""
+    from exporter.publish.otlp.describe import describe
+    from exporter.publish.otlp.settings import resolve
+
+    settings = resolve(otlp, os.environ)
+    return [*(f"warning: {warning}" for warning in settings.warnings), *describe(settings)]
 
 
 def _estimate(config: Config, trees: int) -> list[str]:

@@ -20,7 +20,7 @@ class ProctreeError(Exception):
 
 
 class UsageError(ProctreeError):
-    """The command line is wrong."""
+    """The command line is wrong, or a variable of the environment."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -24,8 +24,9 @@ from exporter.errors import ConfigError, KernelError, ProctreeError, ServiceErro
 from exporter.kernel import fields, memory, privileges, procfs, sizes
 from exporter.kernel.cgroupfs import Cgroups
 from exporter.kernel.doorbell import Doorbell
+from exporter.kernel.span_events import SpanEvents
 from exporter.kernel.tracing import Tracing
-from exporter.metadata.kubernetes import Settings
+from exporter.metadata.kubernetes import Settings as ApiSettings
 from exporter.metadata.sources import Sources
 from exporter.model.accounts import Accounts
 from exporter.model.admission import Costs
@@ -33,7 +34,10 @@ from exporter.model.describe import describe_targets
 from exporter.model.labeller import Labeller
 from exporter.model.labels import DEFAULT_LABEL
 from exporter.model.monitor import Monitor
+from exporter.model.resource import Place
+from exporter.model.resources import Resources
 from exporter.model.snapshot import Snapshot
+from exporter.model.spans.listing import followed
 from exporter.model.target import Target
 from exporter.model.tracker import Paths, Tracker
 from exporter.publish.flags import Flags
@@ -41,12 +45,15 @@ from exporter.publish.listen import Address
 from exporter.publish.shape import Shape
 
 if TYPE_CHECKING:
+    from exporter.publish.otlp.settings import Settings
     from exporter.publish.server import Server
+    from exporter.telemetry.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
 
 _TEND_EVERY_S = 1.0
 _TEND_AT_MOST_S = 0.02
+_HOLD_BACK_NS = 10**10  # of events, longer than metadata is waited for
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +123,7 @@ class Service:
         for warning in config.warnings:
             log.warning("%s", warning)
         self._config = config
+        self._otlp = _otlp_settings(config)
         costs = costs_of(config)
         privileges.require(privileges.effective())
         if not procfs.in_first_namespace(paths.procfs):
@@ -133,6 +141,7 @@ class Service:
         self._doorbell = Doorbell(tracing.doorbell_fd)
         # Threads begin after bcc's child has ended, and with few privileges; low ports need more.
         server = self._open_server(shape_of(config))
+        telemetry = self._open_telemetry(tracing, config)
         self._tracker.configure(config.targets, config.exclude)
         tracing.attach()
         left = privileges.drop()
@@ -141,6 +150,8 @@ class Service:
         try:
             self._take_over(config)
             self._ready = True
+            if telemetry:
+                telemetry.start()
             memory.settle()
             log.info(
                 "following %d targets on http://%s%s (privileges left: %s)",
@@ -150,6 +161,8 @@ class Service:
             self._tend()
         finally:
             server.stop()
+            if telemetry:
+                telemetry.stop()
             self._sources.stop()
             tracing.close()
 
@@ -160,11 +173,13 @@ class Service:
         self._asks_for_pods = _asks_for_pods(config)
         self._sources = Sources(
             paths.rootfs,
-            Settings(api.server, api.token_file, api.ca_file, api.node)
+            ApiSettings(api.server, api.token_file, api.ca_file, api.node)
             if self._asks_for_pods
             else None,
         )
-        labeller = Labeller(config.labels, config.metadata_timeout_ns, self._sources)
+        labeller = Labeller(
+            config.labels, config.metadata_timeout_ns, self._sources, needs_facts=bool(self._otlp)
+        )
         cgroups = Cgroups(paths.cgroupfs, paths.procfs)
         if not cgroups.sees_all:
             log.warning(
@@ -184,7 +199,46 @@ class Service:
         self._monitor = Monitor(
             tracing, self._tracker, self._accounts, labeller, config.histograms.scale,
             config.self_cost, _build_info(), self._sources if self._sources.asks_api else None,
+            self._resources(labeller),
         )  # fmt: skip
+
+    def _resources(self, labeller: Labeller) -> Resources | None:
+        if self._otlp is None:
+            return None
+        from exporter.model.host import read_host  # brings OpenSSL, for a hash
+
+        paths = self._options.paths
+        node = self._config.kubernetes.node or os.environ.get("NODE_NAME", "")
+        host = read_host(paths.rootfs, paths.procfs, node)
+        self._place = Place.of(host, dict(self._otlp.resource))
+        return Resources(self._place, labeller.facts)
+
+    def _open_telemetry(self, tracing: Tracing, config: Config) -> Telemetry | None:
+        """What it imports is not there where OTLP is off."""
+        if self._otlp is None:
+            return None
+        from exporter.telemetry.telemetry import Kernel, Model, Telemetry
+
+        procfs, rules = self._options.paths.procfs, tracing.span_rules
+        kernel = Kernel(
+            events=SpanEvents(tracing.events_fd) if rules else None,
+            refused=rules.refused if rules else lambda: 0,
+            lost=tracing.span_events_lost,
+            list_processes=lambda knows: followed(tracing.list_processes(), knows, procfs),
+        )
+        model = Model(
+            snapshot=self.snapshot,
+            shape=lambda: self._exposition.shape,
+            target_of=self._monitor.target_of,
+            resource_of=self._monitor.resource_of,
+            note=lambda span: None,
+        )
+        telemetry = Telemetry(
+            self._otlp, self._place, kernel, model, processes=config.limits.processes,
+            hold_back_ns=config.metadata_timeout_ns + _HOLD_BACK_NS,
+        )  # fmt: skip
+        self._monitor.losses = telemetry.losses
+        return telemetry
 
     def _open_server(self, shape: Shape) -> Server:
         """Imports HTTP and the client library only now: at the peak of memory, while bcc's child
@@ -296,6 +350,18 @@ def _asks_for_pods(config: Config) -> bool:
     """Whether anything in the config needs what only the API knows."""
     named = set(config.labels or ()) - {DEFAULT_LABEL}
     return bool(named or config.pod_labels or any(t.kubernetes for t in config.targets))
+
+
+def _otlp_settings(config: Config) -> Settings | None:
+    """None where nothing is sent by OTLP; then nothing of it is imported."""
+    if config.otlp is None:
+        return None
+    from exporter.publish.otlp.settings import resolve
+
+    settings = resolve(config.otlp, os.environ)
+    for warning in settings.warnings:
+        log.warning("%s", warning)
+    return settings if settings.metrics or settings.traces else None
 
 
 def _guard(what: str, work: Callable[[], None]) -> None:

@@ -8,15 +8,22 @@ from exporter.config.buckets import snap
 from exporter.config.checks import check_count, check_doubles, warn_unreachable
 from exporter.config.label_names import check_static_labels, pod_label_names
 from exporter.config.model import Config, Histograms, KubernetesApi, Limits
+from exporter.config.otlp import otlp_of
 from exporter.config.pattern_checks import check_numbers, check_patterns
 from exporter.config.report import Report
 from exporter.config.section import Read
 from exporter.config.selectors import word_set
+from exporter.config.span_checks import check_span_targets, warn_of_what_is_not_sent
 from exporter.config.targets import Inherited, read_targets
 
 
-def assemble(values: dict[str, Any], cgroup_root: str, report: Report) -> Config | None:
-    """The config, or None where there are mistakes. `values` are those of the top of the file."""
+def assemble(
+    values: dict[str, Any], cgroup_root: str, report: Report, *, here: bool
+) -> Config | None:
+    """The config, or None where there are mistakes. `values` are those of the top of the file.
+
+    `here`: what is named must be there on this machine, where the file system tells.
+    """
     # A section that is no mapping, or a value that is no such value, has been read as None.
     histograms: Read | None = values["histograms"]
     scale = histograms.values["scale"] if histograms else None
@@ -38,6 +45,9 @@ def assemble(values: dict[str, Any], cgroup_root: str, report: Report) -> Config
     if limits and limits.values["trees"] is not None:
         check_count(listed, limits.values["trees"], report)
     check_doubles(listed, report)
+    otlp = otlp_of(values["otlp"], report, here=here) if values["otlp"] else None
+    check_span_targets(listed, report)
+    warn_of_what_is_not_sent(listed, values["otlp"], report)
     sets = [*exclude, *(words for item in listed for words in item.words)]
     check_numbers(listed, sets, report)
     if report.errors:
@@ -58,6 +68,7 @@ def assemble(values: dict[str, Any], cgroup_root: str, report: Report) -> Config
         kubernetes=KubernetesApi(**values["kubernetes"].values),
         histograms=Histograms(shape["by"], shape["classic"], shape["native"], shape["scale"]),
         limits=Limits(**limits.values),
+        otlp=otlp,
         self_cost=values["self_cost"],
         warnings=tuple(sorted(report.warnings)),
     )

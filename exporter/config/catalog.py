@@ -1,7 +1,7 @@
 """Every key of the config, one entry each. The loader, the JSON Schema and the tests read it here.
 
-To add a key: take it out of `PLANNED` if it stands there, give it an entry in `KEYS`, and a field
-of the same name in model.py (a test compares the two).
+To add a key: give it an entry in `KEYS`, and a field of the same name in model.py (a test compares
+the two).
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from exporter.config.buckets import BoundList
+from exporter.config.calls import CallName, ErrorName, Part
 from exporter.config.cgroup_path import CgroupPath
 from exporter.config.duration import Duration
+from exporter.config.endpoint import Endpoint, Headers, SpokenProtocol
 from exporter.config.kinds import (
     Always,
     Choice,
@@ -30,12 +32,15 @@ from exporter.config.words import COMM, EXE, PatternText, PodLabels, User
 from exporter.model import target
 from exporter.model.histogram import MAX_SCALE
 from exporter.model.labels import TREE_LABELS
+from exporter.model.otlp import COMPRESSIONS
+from exporter.model.target import SpanWords
 
 #: PID_MAX_LIMIT, include/linux/threads.h.
 PID_MAX = 4 * 1024 * 1024
 
 #: The names of the sections: the file itself, a target, and what stands under a key of these.
 TOP, TARGET, WORDS, CONTAINER, PODS, API = "config", "target", "match", "container", "pods", "api"
+SPANS, OTLP = "spans", "otlp"
 
 #: Where a section is, for who looks for one of its keys.
 PLACES = {
@@ -47,6 +52,8 @@ PLACES = {
     CONTAINER: "under 'container'",
     PODS: "under the 'kubernetes' of a target",
     API: "under 'kubernetes' at the top of the file",
+    SPANS: "under the 'spans' of a target",
+    OTLP: "under 'otlp'",
 }
 
 #: The keys that say what a target is; each has exactly one of them.
@@ -59,6 +66,9 @@ NAMELESS: tuple[target.Kind, ...] = ("container", "kubernetes", "match")
 
 #: Sections that say nothing without a key.
 NOT_EMPTY = (WORDS, CONTAINER)
+
+#: Keys of `otlp` that are nothing without each other.
+CLIENT_PAIR = ("client_certificate", "client_key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +113,9 @@ KEYS = (
         "What is kept of the durations, and how it goes out."),
     Key(TOP, "limits", Section("limits"), None,
         "Ceilings. Reaching one is a metric, not a crash."),
+    Key(TOP, "otlp", Section(OTLP, optional=True), None,
+        "Send metrics and spans to an OpenTelemetry backend. What is left out is as the variables"
+        " OTEL_EXPORTER_OTLP_* say."),
     Key(TOP, "self_cost", Flag(), False,
         "Publish the kernel's own statistics of our BPF programs."),
     Key(TARGET, "name", Name(), None,
@@ -136,6 +149,8 @@ KEYS = (
         "Labels with fixed values for the target's series."),
     Key(TARGET, "buckets", BoundList(), None,
         "Classic `le` bounds in seconds, each one of the kernel's; by default histograms.buckets."),
+    Key(TARGET, "spans", Section(SPANS, optional=True), None,
+        "What of the target is sent as spans; `otlp.traces` sends them."),
     Key(WORDS, "exe", OneOrMore(EXE), None,
         "Path of the program, as /proc/PID/exe names it: globs; * stops at a slash, ** does not."),
     Key(WORDS, "exe_re", OneOrMore(PatternText(regex=True, path=True)), None,
@@ -180,6 +195,24 @@ KEYS = (
         "File with the certificates to trust; by default the service account's."),
     Key(API, "node", Formed("the name of a node", NODE_NAME), None,
         "Name of this node; by default that in the environment's NODE_NAME."),
+    Key(SPANS, "intervals", Flag(), False,
+        "A span for each interval of `otlp.interval`: counts, errors and durations of all calls."),
+    Key(SPANS, "processes", Flag(), False,
+        "A span for each process, from fork to exit."),
+    Key(SPANS, "slower_than", Duration("1h", fine=True), None,
+        "A span for each call that took so long, or longer."),
+    Key(SPANS, "errors", OneOrMore(ErrorName(), "leave out what is common"), None,
+        "A span for each call that failed with one of these errors."),
+    Key(SPANS, "syscalls", OneOrMore(CallName(), "leave out what is fast"), None,
+        "Spans of these calls only; of each one of them, where nothing else chooses."),
+    Key(SPANS, "sample", Part(), None,
+        "Spans of this part of the calls, whichever: 0.001 is one of a thousand."),
+    Key(SPANS, "max_per_second", Whole(1, 1_000_000), SpanWords().max_per_second,
+        "Spans of calls per second, at most; what is over is counted."),
+    Key(SPANS, "command_args", Flag(), False,
+        "Command lines on the spans of processes; what looks like a secret is taken out."),
+    Key(SPANS, "traceparent", Flag(), False,
+        "Join the trace that a process has in its environment as TRACEPARENT."),
     Key("histograms", "by", Choice(("syscall", "class", "both")), "syscall",
         "One histogram per call, per class of calls, or both."),
     Key("histograms", "classic", FlagOr("class"), True,
@@ -198,12 +231,33 @@ KEYS = (
         "Processes followed at once."),
     Key("limits", "comms", Whole(1, 1_024), 32,
         "Programs that `group_by` tells apart in a tree; more are counted as `other`."),
+    Key(OTLP, "metrics", Flag(), False,
+        "Send the metrics."),
+    Key(OTLP, "traces", Flag(), False,
+        "Send the spans that targets ask for."),
+    Key(OTLP, "endpoint", Endpoint(), None,
+        "Base URL of the backend; by default port 4318 of this machine, 4317 with gRPC. By HTTP"
+        " /v1/metrics and /v1/traces are added."),
+    Key(OTLP, "protocol", SpokenProtocol(), None,
+        "http/protobuf, the default, or grpc, which needs the extra `grpc` of the package."),
+    Key(OTLP, "headers", Headers(), None,
+        "Headers to send along; secrets are better kept in OTEL_EXPORTER_OTLP_HEADERS."),
+    Key(OTLP, "compression", Choice(COMPRESSIONS), None,
+        "none, the default, or gzip."),
+    Key(OTLP, "timeout", Duration("10m", least="1ms"), None,
+        "For one request; by default 10s."),
+    Key(OTLP, "certificate", FilePath(), None,
+        "File with the certificates to trust; by default the system's."),
+    Key(OTLP, "client_certificate", FilePath(), None,
+        "File with the certificate to show."),
+    Key(OTLP, "client_key", FilePath(), None,
+        "File with its private key, without a passphrase."),
+    Key(OTLP, "interval", Duration("24h", least="100ms"), None,
+        "From one export of metrics, and spans of intervals, to the next; by default 30s."),
+    Key(OTLP, "shutdown_timeout", Duration("5m"), None,
+        "How long the end waits for what is still to be sent; by default 1s."),
 )
 # fmt: on
-
-#: Keys of later versions, refused by name: who copies from newer docs shall not be sent to a
-#: key that only looks alike.
-PLANNED = {TOP: ("otlp",), TARGET: ("spans",)}
 
 #: The sections there are, in the order of the file.
 SECTIONS = tuple(dict.fromkeys(key.section for key in KEYS))

@@ -1,4 +1,4 @@
-"""A length of time as Prometheus writes it: 5m, 1h30m, 500ms."""
+"""A length of time as Prometheus writes it: 5m, 1h30m, 500ms; of calls also 500us."""
 
 from __future__ import annotations
 
@@ -15,41 +15,54 @@ _UNITS_NS = {
     "m": 60_000_000_000,
     "s": 1_000_000_000,
     "ms": 1_000_000,
+    "us": 1_000,
 }
-# No duration of a config has ten digits in one unit; CPython refuses to read those of 4300.
-_PATTERN = "^(?=[0-9])" + "".join(f"([0-9]{{1,9}}{unit})?" for unit in _UNITS_NS) + "$"
 _PART = re.compile(r"([0-9]+)([a-z]+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """A duration from 0 to `longest`, read as nanoseconds. Each unit at most once, largest first.
+    """A duration from `least` to `longest`, read as nanoseconds. Each unit at most once, largest
+    first; microseconds only with `fine`.
 
     Source: https://prometheus.io/docs/prometheus/latest/configuration/configuration/
     """
 
     longest: str
+    least: str = "0s"
+    fine: bool = False
 
     def read(self, key: str, node: Node, report: Report) -> int | None:
-        expected, mend = "a duration such as 1h30m, 5m or 500ms", ""
+        such = "1s, 10ms or 500us" if self.fine else "1h30m, 5m or 500ms"
+        expected, mend = f"a duration such as {such}", ""
         match node:
             case Scalar(value=bool()):
                 pass
             case Scalar(value=int() as value) if value >= 0:
-                mend = f"add a unit: {node.text}s, or {node.text}m if minutes are meant"
+                other = "ms if milliseconds" if self.fine else "m if minutes"
+                mend = f"add a unit: {node.text}s, or {node.text}{other} are meant"
             case Scalar(value=int() | float()):
                 mend = "write whole numbers with a unit"
-            case Scalar(value=str() as text) if re.fullmatch(_PATTERN, text):
-                if (ns := _nanoseconds(text)) <= _nanoseconds(self.longest):
+            case Scalar(value=str() as text) if re.fullmatch(self._pattern, text):
+                ns, longest = _nanoseconds(text), _nanoseconds(self.longest)
+                if _nanoseconds(self.least) <= ns <= longest:
                     return ns
-                expected = f"at most {self.longest}"
+                expected = f"at most {self.longest}" if ns > longest else f"at least {self.least}"
             case Scalar(value=str()):
-                mend = "write whole numbers with d, h, m, s or ms, the largest unit first"
+                units = "d, h, m, s, ms or us" if self.fine else "d, h, m, s or ms"
+                mend = f"write whole numbers with {units}, the largest unit first"
         report.unexpected(key, node, expected, mend)
         return None
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "string", "pattern": _PATTERN}
+        above_zero = "(?=.*[1-9])" if _nanoseconds(self.least) else ""
+        return {"type": "string", "pattern": f"^{above_zero}{self._pattern[1:]}"}
+
+    @property
+    def _pattern(self) -> str:
+        # No duration of a config has ten digits in one unit; CPython refuses to read those of 4300.
+        units = [unit for unit in _UNITS_NS if self.fine or unit != "us"]
+        return "^(?=[0-9])" + "".join(f"([0-9]{{1,9}}{unit})?" for unit in units) + "$"
 
 
 def _nanoseconds(text: str) -> int:

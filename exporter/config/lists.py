@@ -15,9 +15,10 @@ MAX_VALUES = 256
 
 @dataclass(frozen=True, slots=True)
 class OneOrMore:
-    """A value, or a list of values, any of which will do."""
+    """A value, or a list of values, any of which will do. `shorten`: how a list gets shorter."""
 
     item: Kind
+    shorten: str = "write patterns that match several"
 
     def read(self, key: str, node: Node, report: Report) -> tuple[Any, ...] | None:
         if isinstance(node, Items) and not node.nodes:
@@ -27,8 +28,7 @@ class OneOrMore:
         if len(nodes) > MAX_VALUES:
             report.error(
                 nodes[MAX_VALUES].at,
-                f"{key}: expected at most {MAX_VALUES} values, found {len(nodes)}; "
-                "write patterns that match several",
+                f"{key}: expected at most {MAX_VALUES} values, found {len(nodes)}; {self.shorten}",
             )
             return None
         read = [self.item.read(key, item, report) for item in nodes]

@@ -24,18 +24,21 @@ def load(path: str | Path, cgroup_root: str = CGROUP_ROOT) -> Config:
     Raises:
         ConfigError: the file cannot be read, or holds mistakes.
     """
-    return parse(_read(path), str(path), cgroup_root)
+    return parse(_read(path), str(path), cgroup_root, here=True)
 
 
-def parse(text: str, file: str, cgroup_root: str = CGROUP_ROOT) -> Config:
+def parse(text: str, file: str, cgroup_root: str = CGROUP_ROOT, *, here: bool = False) -> Config:
     """Check a config given as text; `file` is what its mistakes are reported under.
+
+    `here`: the files of certificates that it names, and the package for its protocol, must be on
+    this machine.
 
     Raises:
         ConfigError: it holds mistakes.
     """
     report = Report(file)
     root = compose(text, report)
-    config = None if root is None and report.errors else _config(root, cgroup_root, report)
+    config = None if root is None and report.errors else _config(root, cgroup_root, report, here)
     if config is None or report.errors:
         raise ConfigError(report.errors)
     return config
@@ -59,7 +62,7 @@ def _read(path: str | Path) -> str:
     raise ConfigError([Problem(str(path), 1, 1, fault)])
 
 
-def _config(root: Node | None, cgroup_root: str, report: Report) -> Config | None:
+def _config(root: Node | None, cgroup_root: str, report: Report, here: bool) -> Config | None:
     match root:
         case None | Scalar(value=None):
             report.error(At(1, 1), f"the file is empty; expected {_EXPECTED}")
@@ -75,4 +78,4 @@ def _config(root: Node | None, cgroup_root: str, report: Report) -> Config | Non
             mend = "put '- ' before it" if isinstance(root, Scalar) else ""
             report.unexpected("config", root, _EXPECTED, mend)
             return None
-    return assemble(read.values, cgroup_root, report)
+    return assemble(read.values, cgroup_root, report, here=here)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from exporter.errors import Problem
+from exporter.model.otlp import Otlp
 from exporter.model.target import Target, Words
 
-__all__ = ["Config", "Histograms", "KubernetesApi", "Limits", "Target"]
+__all__ = ["Config", "Histograms", "KubernetesApi", "Limits", "Otlp", "Target"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class Config:
     kubernetes: KubernetesApi
     histograms: Histograms
     limits: Limits
+    otlp: Otlp | None
     self_cost: bool
     warnings: tuple[Problem, ...]
 

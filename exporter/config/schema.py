@@ -11,9 +11,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from exporter.config.calls import definitions
 from exporter.config.catalog import (
+    CLIENT_PAIR,
     NAMELESS,
     NOT_EMPTY,
+    OTLP,
     SECTIONS,
     TARGET,
     TARGET_KINDS,
@@ -28,6 +31,8 @@ def generate() -> dict[str, Any]:
     sections[TOP]["required"] = ["targets"]
     sections[TARGET]["oneOf"] = [{"required": [kind]} for kind in TARGET_KINDS]
     sections[TARGET]["dependentRequired"] = {kind: ["name"] for kind in NAMELESS}
+    first, second = CLIENT_PAIR
+    sections[OTLP]["dependentRequired"] = {first: [second], second: [first]}
     for section in NOT_EMPTY:
         sections[section]["minProperties"] = 1
     keys = keys_of(TARGET)
@@ -39,6 +44,7 @@ def generate() -> dict[str, Any]:
         "$defs": {
             "targets": {"type": "array", "minItems": 1, "items": {"anyOf": item}},
             **sections,
+            **definitions(),
         },
     }
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from exporter.config.catalog import NOT_EMPTY, PLACES, PLANNED, SECTIONS, Key, keys_of
+from exporter.config.catalog import NOT_EMPTY, PLACES, SECTIONS, Key, keys_of
 from exporter.config.kinds import Section, Sections
 from exporter.config.nodes import At, Entries, Items, Node, Scalar, quote
 from exporter.config.report import Report
@@ -92,8 +92,6 @@ def _check_alternatives(given: dict[str, tuple[At, At]], prefix: str, report: Re
 
 def _unknown(section: str, written: Scalar) -> str:
     name, found = written.text, quote(written.text)
-    if name in PLANNED.get(section, ()):
-        return f"key {found}: this version does not know it yet; remove it, or use a later version"
     for other in SECTIONS:
         if other != section and name in keys_of(other):
             return f"unknown key {found} here; it belongs {PLACES[other]}"

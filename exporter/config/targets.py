@@ -13,7 +13,8 @@ from exporter.config.nodes import At, Entries, Node, Scalar, quote
 from exporter.config.report import Report
 from exporter.config.section import Read, read_section
 from exporter.config.selectors import WordSet, container_words, pod_words, word_set
-from exporter.model.target import Kind, Target
+from exporter.config.spans import span_words
+from exporter.model.target import Kind, SpanWords, Target
 
 _MAY_NOT_FOLLOW: tuple[Kind, ...] = ("pid", "pidfile", "match")
 
@@ -30,7 +31,10 @@ class Inherited:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A target and where it stands: it, its name, what it follows, its own words and labels."""
+    """A target and where it stands: it, its name, what it follows, its own words and labels.
+
+    `spans_at` is where its `spans` stand, or itself where it has none.
+    """
 
     target: Target
     at: At
@@ -39,6 +43,7 @@ class Listed:
     match: WordSet | None
     exclude: tuple[WordSet, ...]
     static_labels: Mapping[str, tuple[str, At]]
+    spans_at: At
 
     @property
     def words(self) -> tuple[WordSet, ...]:
@@ -120,10 +125,12 @@ def _read_target(node: Entries, inherited: Inherited, report: Report) -> Listed 
         exclude=tuple(entry.words for entry in exclude),
         static_labels=_static_labels(static_labels, inherited.static_labels),
         group_by=values["group_by"] or "",
+        spans=span_words(values["spans"], report) if values["spans"] else SpanWords(),
     )
     _, name_at = read.given.get("name", (node.at, node.at))
     _, root_at = read.given[kind]
-    return Listed(target, node.at, name_at, root_at, match, exclude, static_labels)
+    spans_at, _ = read.given.get("spans", (node.at, node.at))
+    return Listed(target, node.at, name_at, root_at, match, exclude, static_labels, spans_at)
 
 
 def _kind(node: Entries, read: Read, report: Report) -> Kind | None:

@@ -6,7 +6,7 @@ Nothing here is counted in metrics: what the ring had no room for is in `Tracing
 from __future__ import annotations
 
 import select
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from exporter.kernel import records
@@ -92,14 +92,17 @@ class Called(NamedTuple):
     path: bytes
 
 
+#: By ABI and number; arm has i386's.
+_SETSID = ((0, 112), (1, 66), (2, 112), (3, 157), (4, 66))
+
 Record = Forked | Execed | Argued | Environed | Exited | SessionSet | GroupSet | Called
 
 
 class SpanEvents:
     """The ring `events`."""
 
-    def __init__(self, fd: int, is_setsid: Callable[[int], bool]) -> None:
-        self._ring, self._is_setsid = Ring(fd), is_setsid
+    def __init__(self, fd: int) -> None:
+        self._ring = Ring(fd)
         self._epoll = select.epoll()
         self._epoll.register(fd, select.EPOLLIN)
 
@@ -138,7 +141,7 @@ class SpanEvents:
                 records.SPAN_CALL.unpack_from(data)
             )
             key = ProcessKey(tgid, start)
-            if self._is_setsid(code):
+            if (code >> records.CODE_ABI_SHIFT, code & records.CODE_NUMBER) in _SETSID:
                 return SessionSet(slot, key, time_ns)
             return GroupSet(slot, key, time_ns, pid & 0xFFFFFFFF, group & 0xFFFFFFFF)
         _, slot, tgid, _, start, time_ns, length, _ = records.SPAN_TEXT.unpack_from(data)

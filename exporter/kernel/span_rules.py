@@ -74,11 +74,12 @@ class SpanRules:
         errors = sum(1 << number for number in rule.errors if number < 64 * records.ERROR_WORDS)
         slower = _NEVER if rule.slower_than_ns is None else rule.slower_than_ns
         named_only = rule.slower_than_ns is None and not rule.errors and not rule.sample
+        every = named_only or rule.sample >= 1
         begin = index * self._layout.size
         _, _, _, next_ns, refused, *_ = self._layout.unpack_from(self._mapped, begin)
         self._layout.pack_into(
             self._mapped, begin,
-            0 if named_only else slower,
+            0 if every else slower,
             _SECOND_NS // rule.max_per_second, _SECOND_NS, next_ns, refused,
             min(round(rule.sample * 2**32), 2**32 - 1), rule.flags,
             *_split(errors, records.ERROR_WORDS), *_split(bits, self._words),

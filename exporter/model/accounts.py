@@ -91,14 +91,20 @@ class Accounts:
             account.told = False
         self._budget.used = self._total(self._listed)
 
+    def target_of(self, slot: int) -> Target | None:
+        """Whose this slot is, while it is open; for any thread."""
+        tree = self._trees.get(slot)
+        return tree.account.target if tree else None
+
     def folded_labels(self, target: Target) -> LabelSet:
         """The label set of its trees that find no room for one of their own."""
         return self._listed[target.name].folded
 
     def open(
         self, slot: int, target: Target, labels: LabelSet, info: TreeInfo, since_ns: int
-    ) -> None:
-        """From now on this tree is exposed, with these labels. It is counted since `since_ns`.
+    ) -> LabelSet:
+        """From now on this tree is exposed, with these labels, or with those that are returned,
+        where there is no room. It is counted since `since_ns`.
 
         The target must be on the list. A slot is opened once.
         """
@@ -109,6 +115,7 @@ class Accounts:
         tree = Tree(account, labels, info, since_ns)
         self._trees[slot] = account.trees[slot] = tree
         account.gone_ns, account.told = 0, False
+        return account.labels
 
     def inform(self, slot: int, info: TreeInfo) -> None:
         """What proctree_target_info says of a tree has changed."""
@@ -141,8 +148,9 @@ class Accounts:
         if not account.trees:
             account.gone_ns = now_ns
 
-    def expire(self, now_ns: int) -> None:
-        """Drops what is gone since `keep_gone_ns`: accounts, then targets taken off the list."""
+    def expire(self, now_ns: int) -> list[LabelSet]:
+        """Drops what is gone since `keep_gone_ns`: accounts, then targets taken off the list.
+        Returns the label sets that are exposed no more."""
         before = now_ns - self.keep_gone_ns
         gone = [
             labels
@@ -161,6 +169,7 @@ class Accounts:
             del self._listed[name]
         if gone or off:
             self._budget.used = self._total(self._listed)
+        return gone
 
     def build(
         self, reading: Reading, trees: Mapping[str, int], now_ns: int,

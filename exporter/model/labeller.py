@@ -12,11 +12,17 @@ _ID_DIGITS = 12  # of a container's id: what engines show
 
 
 class Labeller:
-    """`names` are the config's `labels`, None where it has none. Times in ns of one clock."""
+    """`names` are the config's `labels`, None where it has none. Times in ns of one clock.
 
-    def __init__(self, names: tuple[str, ...] | None, timeout_ns: int, metadata: Metadata) -> None:
+    `needs_facts`: metadata is waited for, whether or not labels are made of it.
+    """
+
+    def __init__(
+        self, names: tuple[str, ...] | None, timeout_ns: int, metadata: Metadata, *,
+        needs_facts: bool = False,
+    ) -> None:  # fmt: skip
         self._names, self._timeout_ns, self._metadata = names, timeout_ns, metadata
-        self._needs_facts = bool(names and set(names) != {DEFAULT_LABEL})
+        self._needs_facts = needs_facts or bool(names and set(names) != {DEFAULT_LABEL})
 
     def facts(self, path: str) -> Facts | None:
         ref = container_of(path)

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from exporter.kernel.source import Reading, Source
 from exporter.model.accounts import Accounts
 from exporter.model.admission import Costs
 from exporter.model.labeller import Labeller
-from exporter.model.labels import FOLDED
+from exporter.model.labels import FOLDED, LabelSet
+from exporter.model.losses import NOTHING, Losses
+from exporter.model.resource import Resource
+from exporter.model.resources import Resources
 from exporter.model.snapshot import MapFill, ProgramCost, Snapshot
 from exporter.model.target import Target
 from exporter.model.tracker import Tracker
 from exporter.model.trees import Tree
-
-#: There are no events and no spans yet, so none can be lost; all reasons are there with 0.
-_NO_EVENTS = {"ring_full": 0}
-_NO_SPANS = {"queue_full": 0, "token_bucket": 0}
-_NO_EXPORTS = {"refused": 0}
 
 
 class Pods(Protocol):
@@ -36,12 +34,14 @@ class Monitor:
     def __init__(
         self, source: Source, tracker: Tracker, accounts: Accounts, labeller: Labeller, scale: int,
         self_cost: bool, build_info: Mapping[str, str], pods: Pods | None = None,
+        resources: Resources | None = None,
     ) -> None:  # fmt: skip
         self._source, self._tracker, self._accounts = source, tracker, accounts
-        self._labeller, self._pods = labeller, pods
+        self._labeller, self._pods, self._resources = labeller, pods, resources
         self._scale, self._self_cost, self._build_info = scale, self_cost, build_info
         self._open: set[int] = set()  # slots that are exposed
         self._started_ns = time.time_ns()
+        self.losses: Callable[[], Losses] = lambda: NOTHING  # where OTLP is off
         self.reload_successful = True
         self._reloaded_ns = 0
 
@@ -69,7 +69,19 @@ class Monitor:
             if slot in self._open and reading:
                 self._accounts.close(slot, reading, now_ns)
                 self._open.discard(slot)
-        self._accounts.expire(now_ns)
+                if self._resources:
+                    self._resources.closed(slot)
+        for gone in self._accounts.expire(now_ns):
+            if self._resources:
+                self._resources.expired(gone)
+
+    def target_of(self, slot: int) -> Target | None:
+        """Whose a slot is, while its tree is exposed; for any thread, as `resource_of` is."""
+        return self._accounts.target_of(slot)
+
+    def resource_of(self, slot: int) -> Resource | None:
+        """Whose a slot is; None until its tree has its labels, and where OTLP is off."""
+        return self._resources.of_slot(slot) if self._resources else None
 
     def _expose(self, tree: Tree, *slots: int) -> None:
         target = tree.target
@@ -87,8 +99,14 @@ class Monitor:
                 own = labels
                 if target.group_by and not tree.shared:
                     own = (*labels, (target.group_by, tree.programs.get(slot, FOLDED)))
-                self._accounts.open(slot, target, own, info, tree.since_ns)
+                exposed = self._accounts.open(slot, target, own, info, tree.since_ns)
                 self._open.add(slot)
+                self._give_resource(slot, tree, own, exposed)
+
+    def _give_resource(self, slot: int, tree: Tree, labels: LabelSet, exposed: LabelSet) -> None:
+        if self._resources and tree.target:
+            path = "" if tree.shared else tree.path
+            self._resources.opened(slot, tree.target, labels, exposed, path)
 
     def snapshot(self) -> Snapshot:
         self.tend()
@@ -106,7 +124,7 @@ class Monitor:
         exposed = self._accounts.build(
             reading, {name: tracker.count(name) for name in names}, now_ns, waiting
         )
-        pods, slots = self._pods, self._source.slots
+        pods, slots, losses = self._pods, self._source.slots, self.losses()
         age = pods.age_seconds() if pods else None
         return Snapshot(
             time_ns=now_ns,
@@ -118,9 +136,9 @@ class Monitor:
             trees=exposed.trees,
             targets=exposed.targets,
             lost_calls=reading.lost_calls,
-            lost_events=_NO_EVENTS,
-            dropped_spans=_NO_SPANS,
-            export_failures=_NO_EXPORTS,
+            lost_events=losses.events,
+            dropped_spans=losses.spans,
+            export_failures=losses.exports,
             maps=[MapFill(name, *fill) for name, fill in reading.map_entries.items()],
             programs=self._programs(reading),
             series_limit=self._accounts.limit,
@@ -132,10 +150,11 @@ class Monitor:
             metadata_age_ns=None if age is None else int(age * 1e9),
             metadata_failures=pods.failures() if pods else {},
             metadata_pods=pods.known() if pods else None,
-            refused=tracker.refused(),
+            refused={**tracker.refused(), "traceparent_invalid": losses.bad_traceparents},
             reload_successful=self.reload_successful,
             reload_success_time_ns=self._reloaded_ns,
             build_info=self._build_info,
+            resources=self._resources.of_sets() if self._resources else {},
         )
 
     def _programs(self, reading: Reading) -> list[ProgramCost] | None:

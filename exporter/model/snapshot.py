@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from exporter.model.labels import LabelSet
+from exporter.model.resource import Resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,7 @@ class TargetState:
     up: bool
     trees: int
     bounds: tuple[int, ...] | None = None  # kernel buckets that end at its classic `le` bounds
+    intervals: bool = False  # whether its intervals are spans
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +126,5 @@ class Snapshot:
     reload_successful: bool = True
     reload_success_time_ns: int = 0
     build_info: Mapping[str, str] = field(default_factory=dict)
+    resources: Mapping[LabelSet, Resource] = field(default_factory=dict)  # where OTLP is on
+    monotonic_ns: int = 0  # CLOCK_MONOTONIC at `time_ns`

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from exporter.model.histogram import bucket_count, index_of
 from exporter.model.labels import LabelSet
+from exporter.model.resource import Resource
 from exporter.model.snapshot import (
     Call,
     InFlight,
@@ -51,6 +52,19 @@ POD: LabelSet = (
     ("target", HOSTILE), ("pod", 'web-"0"'), ("workload", "w\\eb\n"), ("team", "a\udcff"),
 )  # fmt: skip
 
+#: Whose the series of either label set are.
+RESOURCES: dict[LabelSet, Resource] = {
+    only("ci"): (
+        ("host.id", "0123"), ("process.pid", 4711), ("service.instance.id", "0123:ci"),
+        ("service.name", "ci"),
+    ),
+    POD: (
+        ("container.id", "ab" * 32), ("container.image.tags", ("1.25", "x\udcff")),
+        ("k8s.pod.name", 'web-"0"'), ("service.instance.id", "ab" * 32),
+        ("service.name", "w\\eb\n"), ("team", "a\udcff"),
+    ),
+}  # fmt: skip
+
 
 def snapshot() -> Snapshot:
     return Snapshot(
@@ -95,6 +109,7 @@ def snapshot() -> Snapshot:
         refused={"pidfile_invalid": 1},
         reload_success_time_ns=CREATED_NS,
         build_info={"version": "0.1.0", "kernel": "6.1.0-40-amd64"},
+        resources=RESOURCES,
     )  # fmt: skip
 
 

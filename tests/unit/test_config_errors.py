@@ -42,9 +42,6 @@ KEYS = {
     "targets: [1]\nlimits: {zzz: 1}": (
         "2:10: unknown key 'zzz'; known here: series, trees, processes, comms"
     ),
-    "- {pid: 1, spans: {}}": (
-        "1:12: key 'spans': this version does not know it yet; remove it, or use a later version"
-    ),
     "- {pid: 1, keep_gone: 1m}": (
         "1:12: unknown key 'keep_gone' here; it belongs at the top of the file"
     ),
@@ -53,9 +50,6 @@ KEYS = {
         "1:21: unknown key 'namespace' here; it belongs under the 'kubernetes' of a target"
     ),
     "targets: [1]\nexclude: {cmd: y}": "2:11: unknown key 'cmd'; did you mean 'cmdline'?",
-    "targets: [1]\notlp: {}": (
-        "2:1: key 'otlp': this version does not know it yet; remove it, or use a later version"
-    ),
 }
 
 VALUES = {
@@ -212,7 +206,7 @@ targets:
   - !x {pid: 7, pid: 8, folow_forks: no}
 histograms: {classic: 1, scale: 9}
 limits: {trees: lots}
-otlp: {}
+otlp: {client_key: /k}
 """
     assert [problem.split(": ")[0] for problem in problems(text)] == [
         "c.yaml:2:12",
@@ -225,7 +219,7 @@ otlp: {}
         "c.yaml:7:23",
         "c.yaml:7:33",
         "c.yaml:8:17",
-        "c.yaml:9:1",
+        "c.yaml:9:8",
     ]
 
 

@@ -38,6 +38,7 @@ def test_the_short_form_is_the_long_form_with_defaults() -> None:
         kubernetes=KubernetesApi(None, None, None, None),
         histograms=Histograms("syscall", True, True, 2),
         limits=Limits(20_000, 64, 32_768, 32),
+        otlp=None,
         self_cost=False,
         warnings=(),
     )

@@ -30,7 +30,8 @@ class Span(NamedTuple):
     """A process, or an interval of a target.
 
     `slot` is its tree's, by which is told whose it is; 0 where that is said beside it. `error` is
-    the message of the status ERROR, None where there is none; `flags` are W3C's trace flags.
+    the message of the status ERROR, None where there is none; `flags` are W3C's trace flags, and
+    OTLP's beside them. `dropped_events` is how many there were beside `events`.
     """
 
     slot: int
@@ -45,6 +46,7 @@ class Span(NamedTuple):
     links: tuple[Link, ...] = ()
     error: str | None = None
     flags: int = 1
+    dropped_events: int = 0
 
 
 class CallSpan(NamedTuple):
