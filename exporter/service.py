@@ -149,9 +149,9 @@ class Service:
         self._sources.start()
         try:
             self._take_over(config)
-            self._ready = True
             if telemetry:
                 telemetry.start()
+            self._ready = True
             memory.settle()
             log.info(
                 "following %d targets on http://%s%s (privileges left: %s)",

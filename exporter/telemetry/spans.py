@@ -57,6 +57,8 @@ class SpanThread:
         self._thread = threading.Thread(target=self._run, name="spans", daemon=True)
 
     def start(self) -> None:
+        """Who is there now has a span when this returns."""
+        self._guarded(self._once)
         self._thread.start()
 
     def stop(self, limit_s: float) -> None:

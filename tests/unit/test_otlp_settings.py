@@ -80,7 +80,7 @@ def test_defaults() -> None:
 def names_we_read() -> set[str]:
     """Those in the source, with what is put together there."""
     source = "".join(Path(it.__file__).read_text() for it in (environment, settings, signals))
-    whole = set(re.findall(r'"(OTEL_[A-Z_]+[A-Z])"', source))
+    whole = set(re.findall(r"\b(OTEL_[A-Z_]+[A-Z])\b", source))
     options = set(re.findall(r'_(?:names|file)\("([A-Z_]+)"', source))
     assert options
     return whole | {

@@ -11,6 +11,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from opentelemetry.sdk.environment_variables import (
+    OTEL_BSP_MAX_EXPORT_BATCH_SIZE,
+    OTEL_BSP_MAX_QUEUE_SIZE,
+    OTEL_BSP_SCHEDULE_DELAY,
+    OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE,
+    OTEL_METRIC_EXPORT_INTERVAL,
+    OTEL_RESOURCE_ATTRIBUTES,
+    OTEL_SDK_DISABLED,
+    OTEL_SERVICE_NAME,
+)
+
 from exporter.model.otlp import MIN_INTERVAL_NS, Otlp
 from exporter.publish.otlp.environment import Environment
 from exporter.publish.otlp.signals import Signal, is_selected, resolve_signal
@@ -52,7 +63,7 @@ def resolve(otlp: Otlp, environment: Mapping[str, str], *, read_files: bool = Tr
     """
     variables = Environment(environment)
     metrics = traces = None
-    if variables.flag("OTEL_SDK_DISABLED"):
+    if variables.flag(OTEL_SDK_DISABLED):
         variables.warnings.append("OTEL_SDK_DISABLED is true: nothing is sent by OTLP")
     else:
         if otlp.metrics and is_selected("metrics", variables):
@@ -62,15 +73,15 @@ def resolve(otlp: Otlp, environment: Mapping[str, str], *, read_files: bool = Tr
     if not metrics and not traces:
         return Settings(warnings=_once(variables.warnings))
     interval_ns = otlp.interval_ns or variables.duration_ns(
-        "OTEL_METRIC_EXPORT_INTERVAL", least_ns=MIN_INTERVAL_NS
+        OTEL_METRIC_EXPORT_INTERVAL, least_ns=MIN_INTERVAL_NS
     )
     shutdown_ns = otlp.shutdown_timeout_ns
     temporality = variables.choice(
-        _TEMPORALITIES, "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE"
+        _TEMPORALITIES, OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE
     )
     resource, service_name = _resource(variables)
     queue_size, batch_size = _sizes(variables)
-    delay_ns = variables.duration_ns("OTEL_BSP_SCHEDULE_DELAY", least_ns=_LEAST_DELAY_NS)
+    delay_ns = variables.duration_ns(OTEL_BSP_SCHEDULE_DELAY, least_ns=_LEAST_DELAY_NS)
     return Settings(
         metrics=metrics,
         traces=traces,
@@ -87,16 +98,16 @@ def resolve(otlp: Otlp, environment: Mapping[str, str], *, read_files: bool = Tr
 
 
 def _resource(variables: Environment) -> tuple[tuple[tuple[str, str], ...], str | None]:
-    found = variables.variable("OTEL_RESOURCE_ATTRIBUTES")
+    found = variables.variable(OTEL_RESOURCE_ATTRIBUTES)
     attributes = dict(found.pairs() if found else ())
     service = attributes.pop("service.name", "")
-    return tuple(attributes.items()), variables.text("OTEL_SERVICE_NAME") or service or None
+    return tuple(attributes.items()), variables.text(OTEL_SERVICE_NAME) or service or None
 
 
 def _sizes(variables: Environment) -> tuple[int, int]:
     """Of the queue and of a batch."""
-    queue = variables.number("OTEL_BSP_MAX_QUEUE_SIZE", least=1) or _DEFAULT.queue_size
-    name = "OTEL_BSP_MAX_EXPORT_BATCH_SIZE"
+    queue = variables.number(OTEL_BSP_MAX_QUEUE_SIZE, least=1) or _DEFAULT.queue_size
+    name = OTEL_BSP_MAX_EXPORT_BATCH_SIZE
     batch = variables.number(name, least=1)
     found = variables.variable(name)
     if found and batch and batch > queue:
