@@ -37,6 +37,7 @@ from exporter.model.monitor import Monitor
 from exporter.model.resource import Place
 from exporter.model.resources import Resources
 from exporter.model.snapshot import Snapshot
+from exporter.model.spans.exemplars import Exemplars
 from exporter.model.spans.listing import followed
 from exporter.model.target import Target
 from exporter.model.tracker import Paths, Tracker
@@ -191,10 +192,12 @@ class Service:
             tracing, cgroups, paths, os.getpid(), labeller,
             self._sources,
         )  # fmt: skip
+        sends_spans = self._otlp is not None and self._otlp.traces is not None
+        self._exemplars = Exemplars(config.histograms.scale) if sends_spans else None
         self._accounts = Accounts(
             config.limits.series, costs, scale=config.histograms.scale,
             keep_gone_ns=config.keep_gone_ns, tree_labels=config.labels,
-            pod_labels=config.pod_labels,
+            pod_labels=config.pod_labels, exemplars=self._exemplars,
         )  # fmt: skip
         self._monitor = Monitor(
             tracing, self._tracker, self._accounts, labeller, config.histograms.scale,
@@ -231,7 +234,7 @@ class Service:
             shape=lambda: self._exposition.shape,
             target_of=self._monitor.target_of,
             resource_of=self._monitor.resource_of,
-            note=lambda span: None,
+            note=self._exemplars.note if self._exemplars else lambda span: None,
         )
         telemetry = Telemetry(
             self._otlp, self._place, kernel, model, processes=config.limits.processes,

@@ -26,7 +26,9 @@ class Listed:
         target, bounds = self.target, None
         if target.buckets is not None:
             bounds = tuple(index_of_bound(bound, scale) for bound in target.buckets)
-        return TargetState(target.name, target.static_labels, up, trees, bounds)
+        return TargetState(
+            target.name, target.static_labels, up, trees, bounds, target.spans.intervals
+        )
 
 
 def relist(
