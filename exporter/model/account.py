@@ -13,6 +13,9 @@ from exporter.model.ledger import Kept
 from exporter.model.places import Places
 from exporter.model.target import Target
 
+#: Of so many trees that are gone the last calls are still shown as exemplars.
+_ENDED = 8
+
 
 class Life(NamedTuple):
     """How often processes were born, changed their program, and ended."""
@@ -52,6 +55,12 @@ class Account:
     life: Life = field(default_factory=Life)
     info: Mapping[str, str] = field(default_factory=dict)
     told: bool = False  # whether `info` is what its trees say now
+    ended: tuple[int, ...] = ()  # slots of the last trees that are gone
+
+    def end(self, slot: int) -> None:
+        """One of its trees is gone."""
+        del self.trees[slot]
+        self.ended = (*self.ended, slot)[-_ENDED:]
 
     def tell(self, pod_labels: Mapping[str, str]) -> None:
         """Works out `info`; of trees that are gone, what it was last. `pod_labels`: key to name."""

@@ -23,6 +23,7 @@ from exporter.model.listed import Listed, relist
 from exporter.model.names import Names
 from exporter.model.places import Places
 from exporter.model.snapshot import Call, InFlight, TargetState, TreeState
+from exporter.model.spans.exemplars import Exemplars
 from exporter.model.target import Target
 
 
@@ -46,6 +47,7 @@ class Accounts:
     def __init__(
         self, limit: int, costs: Costs, *, scale: int, keep_gone_ns: int,
         tree_labels: tuple[str, ...] | None = None, pod_labels: Sequence[str] = (),
+        exemplars: Exemplars | None = None,
     ) -> None:  # fmt: skip
         self.keep_gone_ns = keep_gone_ns
         self.trees_folded = 0  # so far
@@ -53,7 +55,7 @@ class Accounts:
         self._costs, self._scale = costs, scale
         self._tree_labels = tree_labels
         self._pod_labels = {key: pod_label_name(key) for key in pod_labels}
-        self._names = Names()
+        self._names, self._exemplars = Names(), exemplars
         self._listed: dict[str, Listed] = {}
         self._accounts: dict[LabelSet, Account] = {}
         self._trees: dict[int, Tree] = {}
@@ -143,7 +145,7 @@ class Accounts:
             if not self._sharing[tree.labels]:
                 del self._sharing[tree.labels]
         account.tell(self._pod_labels)
-        del account.trees[slot]
+        account.end(slot)
         account.told = not account.trees
         if not account.trees:
             account.gone_ns = now_ns
@@ -183,7 +185,8 @@ class Accounts:
         accounts = self._accounts.values()
         for account in accounts:
             account.tell(self._pod_labels)
-        calls = build_calls(reading, self._names, self._trees, accounts)
+        recent = self._exemplars.by_slot() if self._exemplars else {}
+        calls = build_calls(reading, self._names, self._trees, accounts, recent)
         room = self._budget.left // self._costs.in_flight.most
         in_flight = build_in_flight(reading, self._names, self._trees, room)
         states = build_trees(reading, self._trees, accounts)

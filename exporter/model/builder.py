@@ -7,7 +7,7 @@ does not admit goes into `other`.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from exporter.kernel.records import Thread
 from exporter.kernel.source import RawCall, Reading
@@ -15,7 +15,8 @@ from exporter.kernel.syscalls import OTHER
 from exporter.model.account import Account, Life, Tree
 from exporter.model.ledger import Kept, Total
 from exporter.model.names import THREAD_STATES, Names, thread_state
-from exporter.model.snapshot import Call, InFlight, TreeState
+from exporter.model.snapshot import Call, Exemplar, InFlight, TreeState
+from exporter.model.spans.exemplars import Recent, keep_newest
 
 
 def add_call(totals: dict[str, Total], tree: Tree, raw: RawCall, names: Names) -> None:
@@ -37,9 +38,13 @@ def add_call(totals: dict[str, Total], tree: Tree, raw: RawCall, names: Names) -
 
 
 def build_calls(
-    reading: Reading, names: Names, trees: Mapping[int, Tree], accounts: Iterable[Account]
-) -> list[Call]:
-    """Every call of every label set, named, limited and summed with those of trees gone."""
+    reading: Reading, names: Names, trees: Mapping[int, Tree], accounts: Iterable[Account],
+    recent: Mapping[int, Recent] | None = None,
+) -> list[Call]:  # fmt: skip
+    """Every call of every label set, named, limited and summed with those of trees gone.
+
+    `recent` are calls that may be exemplars, by slot.
+    """
     found: dict[int, dict[str, Total]] = defaultdict(dict)
     for raw in reading.calls:
         tree = trees.get(raw.slot)
@@ -50,11 +55,24 @@ def build_calls(
         totals = found.get(id(account), {})
         for syscall, kept in account.kept.items():
             totals.setdefault(syscall, Total()).add(kept)
-        calls += _calls(account, totals)
+        calls += _calls(account, totals, _exemplars(account, recent) if recent else {})
     return calls
 
 
-def _calls(account: Account, totals: dict[str, Total]) -> list[Call]:
+def _exemplars(account: Account, recent: Mapping[int, Recent]) -> dict[str, dict[int, Exemplar]]:
+    """The newest of each call exposed and bucket, of trees that ended lately too."""
+    found: dict[str, dict[int, Exemplar]] = defaultdict(dict)
+    for slot in (*account.trees.keys() & recent.keys(), *account.ended):
+        for (syscall, bucket), exemplar in recent.get(slot, {}).items():
+            shown = account.places.shown(syscall)
+            if shown is not None:
+                keep_newest(found[shown], {bucket: exemplar})
+    return found
+
+
+def _calls(
+    account: Account, totals: dict[str, Total], exemplars: Mapping[str, Mapping[int, Exemplar]]
+) -> list[Call]:
     places = account.places
     moved = {
         syscall: places.move(syscall, total.count, total.homeless)
@@ -74,11 +92,17 @@ def _calls(account: Account, totals: dict[str, Total]) -> list[Call]:
             buckets=total.buckets,
             errors=tuple(sorted(total.errors.items())),
             created_ns=places.calls[syscall],
+            exemplars=_counted(exemplars[syscall], total.buckets) if syscall in exemplars else {},
         )
         for syscall, total in totals.items()
     ]
     places.remember({call.syscall: call.count for call in calls} if places.tight else {})
     return calls
+
+
+def _counted(exemplars: Mapping[int, Exemplar], buckets: Sequence[int]) -> dict[int, Exemplar]:
+    """Without those that were queued after the kernel was read."""
+    return {bucket: one for bucket, one in sorted(exemplars.items()) if buckets[bucket]}
 
 
 def build_in_flight(

@@ -55,6 +55,12 @@ class Places:
             self._folded_calls.add(syscall)
         return OTHER
 
+    def shown(self, syscall: str) -> str | None:
+        """The name under which a call is exposed; None where it has not been seen yet."""
+        if syscall in self.calls:
+            return syscall
+        return OTHER if syscall in self._folded_calls else None
+
     def error(self, syscall: str, errno: str) -> str | None:
         """The name under which an error of an exposed call goes out; None: see `move`."""
         key = (syscall, errno)

@@ -101,7 +101,7 @@ def resource_of(
         own["proctree.cgroup"] = path
     found: dict[str, str | int | tuple[str, ...]] = {key: text for key, text in own.items() if text}
     found |= _image(told.image)
-    if target.kind == "pid" and target.pid is not None:
+    if target.pid is not None:
         found["process.pid"] = target.pid
     return tuple(sorted(found.items()))
 

@@ -77,8 +77,6 @@ class Resources:
         return resource_of(target, labels, path, self._facts(path), self._place)
 
     def _decided(self, target: Target, exposed: LabelSet, path: str) -> Resource:
-        if exposed in self._of_set:
-            return self._of_set[exposed].resource
         labels = _without_program(target, exposed)
         known = self._known.get(labels)
         if known is None:

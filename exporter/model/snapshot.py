@@ -9,9 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from exporter.model.labels import LabelSet
 from exporter.model.resource import Resource
+
+
+class Exemplar(NamedTuple):
+    """A call that has a span which was queued. `time_ns` is its end."""
+
+    duration_ns: int
+    time_ns: int
+    trace_id: bytes
+    span_id: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +30,8 @@ class Call:
 
     `buckets` has one number per kernel bucket (`histogram.bucket_count(scale)` of them, dense);
     `untimed` are calls without a duration, less those that go out in the call `other`: it may be
-    negative. The count is their sum, by construction.
+    negative. The count is their sum, by construction. `exemplars` are recent calls, by the kernel
+    bucket that they are counted in.
     """
 
     labels: LabelSet
@@ -30,6 +41,7 @@ class Call:
     buckets: Sequence[int]
     errors: tuple[tuple[str, int], ...]  # (errno name, count), sorted by name
     created_ns: int  # when the series was first admitted
+    exemplars: Mapping[int, Exemplar] = field(default_factory=dict)
 
     @property
     def timed(self) -> int:

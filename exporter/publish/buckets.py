@@ -6,13 +6,14 @@ ends. So both are sums of the same integers, and `+Inf`, `_count` and the bucket
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, compress
 from typing import NamedTuple
 
 from exporter.model.histogram import CLASSIC_LOG2, buckets_below, otel_offset, upper_bound
+from exporter.model.snapshot import Exemplar
 
 #: Breadth of the zero bucket, which stays empty: client_golang's default, so that histograms of
 #: both merge without loss. Above zero it also tells an empty native histogram from a classic one.
@@ -39,6 +40,7 @@ class Distribution(NamedTuple):
     bounds: Bounds
     buckets: Sequence[int]
     scale: int
+    exemplars: Mapping[int, Exemplar] = {}  # by the kernel's bucket
 
 
 def go_float(value: float) -> str:

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from exporter.model.classes import class_of
 from exporter.model.labels import LabelSet
-from exporter.model.snapshot import Call, InFlight, Snapshot, TargetState, TreeState
+from exporter.model.snapshot import Call, Exemplar, InFlight, Snapshot, TargetState, TreeState
+from exporter.model.spans.exemplars import keep_newest
 from exporter.publish.buckets import Bounds, Distribution, bounds_of, distribution
 from exporter.publish.shape import Shape
 
@@ -127,6 +128,7 @@ def _rows(
         for name in sorted(calls):
             call = calls[name]
             timed = distribution(call.buckets, call.sum_ns, bounds, scale)
+            timed = timed._replace(exemplars=call.exemplars) if call.exemplars else timed
             errors = call.errors
             if len(errors) > 1:
                 errors = tuple(sorted(sum_counts(errors).items()))
@@ -155,11 +157,19 @@ def _class_rows(rows: Iterable[Row], native: bool) -> list[Row]:
                 cumulative=_column_sums([part.cumulative for part in parts]),
                 sum_ns=sum(part.sum_ns for part in parts),
                 buckets=_column_sums([part.buckets for part in parts]) if native else (),
+                exemplars=_newest([part.exemplars for part in parts]),
             )
             created_ns = min(row.created_ns for row in of_class)
             total = sum(row.total for row in of_class)
             classes.append(Row(head, name, total, timed, (), created_ns))
     return classes
+
+
+def _newest(parts: Iterable[Mapping[int, Exemplar]]) -> Mapping[int, Exemplar]:
+    found: dict[int, Exemplar] = {}
+    for part in parts:
+        keep_newest(found, part)
+    return found
 
 
 def _column_sums(lines: Sequence[Sequence[int]]) -> Sequence[int]:
@@ -187,6 +197,7 @@ def _sum_calls(one: Call, other: Call) -> Call:
         buckets=list(map(add, one.buckets, other.buckets)),
         errors=(*one.errors, *other.errors),
         created_ns=min(one.created_ns, other.created_ns),
+        exemplars=_newest((one.exemplars, other.exemplars)),
     )
 
 

@@ -11,8 +11,10 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from struct import Struct
 
+from exporter.model.snapshot import Exemplar
 from exporter.publish.buckets import ZERO_THRESHOLD, Bounds, Distribution, native
 from exporter.publish.digest import Head
+from exporter.publish.exemplars import of_classic, of_native, seconds
 from exporter.publish.families import Family
 
 CONTENT_TYPE = (
@@ -62,6 +64,7 @@ _BUCKET = _tag(3, _BYTES)
 _POSITIVE_SPAN = _tag(12, _BYTES)
 _POSITIVE_DELTA = _tag(13, _BYTES)
 _ZERO = _tag(6, _FIXED64) + _double(ZERO_THRESHOLD)
+_INF = b"\x11" + _double(float("inf"))
 
 
 def protobuf(families: Iterable[Family], native_histograms: bool) -> Iterator[bytes]:
@@ -124,19 +127,20 @@ class _Created(dict[int, bytes]):
         self._field = field
 
     def __missing__(self, time_ns: int) -> bytes:
-        seconds, nanos = divmod(time_ns, 10**9)
-        body = b"\x08" + varint(seconds) + b"\x10" + varint(nanos)
-        self[time_ns] = created = _message(self._field, body)
+        self[time_ns] = created = _message(self._field, _timestamp(time_ns))
         return created
 
 
+def _timestamp(time_ns: int) -> bytes:
+    seconds, nanos = divmod(time_ns, 10**9)
+    return b"\x08" + varint(seconds) + b"\x10" + varint(nanos)
+
+
 def _histogram(value: Distribution, native_histograms: bool, classic: bool) -> bytes:
-    """Without +Inf, which is optional here and equals the count."""
+    """Without +Inf, which is optional here and equals the count, unless it has an exemplar."""
     parts = [_COUNT, varint(value.cumulative[-1]), _SUM, _double(value.sum_ns / 10**9)]
-    bounds = _bounds(value.bounds) if classic else ()
-    for number, bound in zip(value.cumulative, bounds, strict=False):
-        count = varint(number)
-        parts += _BUCKET, _SMALL[len(count) + 10], _COUNT, count, bound
+    if classic:
+        parts += _buckets_with_exemplars(value) if value.exemplars else _buckets(value)
     if native_histograms:
         spans, deltas = native(value.buckets, value.scale)
         parts += _schema(value.scale), _ZERO
@@ -146,7 +150,36 @@ def _histogram(value: Distribution, native_histograms: bool, classic: bool) -> b
         packed = b"".join(map(zigzag, deltas))
         if packed:
             parts += _POSITIVE_DELTA, varint(len(packed)), packed
+        parts += [_message(16, _exemplar(exemplar)) for exemplar in of_native(value)]
     return b"".join(parts)
+
+
+def _buckets(value: Distribution) -> list[bytes]:
+    parts: list[bytes] = []
+    for number, bound in zip(value.cumulative, _bounds(value.bounds), strict=False):
+        count = varint(number)
+        parts += _BUCKET, _SMALL[len(count) + 10], _COUNT, count, bound
+    return parts
+
+
+def _buckets_with_exemplars(value: Distribution) -> Iterator[bytes]:
+    exemplars = of_classic(value)
+    bounds = (*_bounds(value.bounds), _INF)
+    for place, (number, bound) in enumerate(zip(value.cumulative, bounds, strict=True)):
+        body = _COUNT + varint(number) + bound
+        if place in exemplars:
+            body += _message(3, _exemplar(exemplars[place]))
+        if place in exemplars or bound is not _INF:
+            yield _message(3, body)
+
+
+def _exemplar(exemplar: Exemplar) -> bytes:
+    """Exemplar: {label = 1, value = 2, timestamp = 3}."""
+    ids = (("trace_id", exemplar.trace_id), ("span_id", exemplar.span_id))
+    pairs = [_message(1, name.encode()) + _message(2, id_.hex().encode()) for name, id_ in ids]
+    labels = b"".join([_message(1, pair) for pair in pairs])
+    value = b"\x11" + _double(seconds(exemplar))
+    return labels + value + _message(3, _timestamp(exemplar.time_ns))
 
 
 @lru_cache(maxsize=64)

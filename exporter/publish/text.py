@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from exporter.publish.buckets import Bounds, Distribution
 from exporter.publish.digest import Head
+from exporter.publish.exemplars import of_classic, seconds
 from exporter.publish.families import Family
 
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
@@ -40,7 +41,7 @@ def prometheus(families: Iterable[Family]) -> Iterator[bytes]:
         # 0.0.4 escapes backslash and newline in a help text, OpenMetrics the quote as well.
         text = metric.help.replace("\\", r"\\").replace("\n", r"\n")
         head = f"# HELP {metric.name} {text}\n# TYPE {metric.name} {metric.kind}\n"
-        yield from _family(head, family, escaped)
+        yield from _family(head, family, escaped, exemplars=False)
 
 
 def openmetrics(families: Iterable[Family]) -> Iterator[bytes]:
@@ -52,14 +53,14 @@ def openmetrics(families: Iterable[Family]) -> Iterator[bytes]:
         head = f"# HELP {name} {escaped[metric.help]}\n# TYPE {name} {metric.kind}\n"
         if metric.unit:
             head += f"# UNIT {name} {metric.unit}\n"
-        yield from _family(head, family, escaped)
+        yield from _family(head, family, escaped, exemplars=True)
     yield b"# EOF\n"
 
 
-def _family(head: str, family: Family, escaped: Escaped) -> Iterator[bytes]:
+def _family(head: str, family: Family, escaped: Escaped, *, exemplars: bool) -> Iterator[bytes]:
     """Head and lines; nothing at all where there are no points."""
     lines = [head]
-    for line in _lines(family, escaped):
+    for line in _lines(family, escaped, exemplars):
         lines.append(line)
         if len(lines) == _CHUNK:
             yield "".join(lines).encode()
@@ -68,7 +69,7 @@ def _family(head: str, family: Family, escaped: Escaped) -> Iterator[bytes]:
         yield "".join(lines).encode()
 
 
-def _lines(family: Family, escaped: Escaped) -> Iterator[str]:
+def _lines(family: Family, escaped: Escaped, exemplars: bool) -> Iterator[str]:
     """A line, or for a histogram its lines, for each point."""
     name = family.metric.name
     heads: dict[Head, str] = {}
@@ -81,7 +82,8 @@ def _lines(family: Family, escaped: Escaped) -> Iterator[str]:
             labels = heads[head] = labels + "," if labels and pattern else labels
         labels += pattern % tuple([escaped[value] for value in values])
         if isinstance(number, Distribution):
-            yield _histogram(name, labels, number)
+            lines = _histogram(name, labels, number)
+            yield _with_exemplars(lines, number) if exemplars and number.exemplars else lines
         elif labels:
             yield f"{name}{{{labels}}} {number if isinstance(number, int) else _float(number)}\n"
         else:
@@ -95,6 +97,16 @@ def _histogram(name: str, labels: str, value: Distribution) -> str:
     fields[-3] = _float(value.sum_ns / 10**9)
     fields[-1] = cumulative[-1]
     return _template(name, value.bounds) % tuple(fields)
+
+
+def _with_exemplars(histogram: str, value: Distribution) -> str:
+    """A bucket's own behind its number. Their labels have 63 of the 128 characters allowed."""
+    lines = histogram.split("\n")
+    for place, exemplar in of_classic(value).items():
+        labels = f'trace_id="{exemplar.trace_id.hex()}",span_id="{exemplar.span_id.hex()}"'
+        whole, nanos = divmod(exemplar.time_ns, 10**9)
+        lines[place] += f" # {{{labels}}} {_float(seconds(exemplar))} {whole}.{nanos:09}"
+    return "\n".join(lines)
 
 
 @lru_cache(maxsize=64)

@@ -1,7 +1,7 @@
 """io.prometheus.client as google.protobuf sees it: the oracle for our hand-written encoder.
 
 The fields and numbers are those of https://github.com/prometheus/client_model, metrics.proto;
-what no exporter of ours sends (summaries, exemplars, float histograms) is left out.
+what no exporter of ours sends (summaries, float histograms) is left out.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ _FIELDS = {
     "LabelPair": "1 string name; 2 string value",
     "Gauge": "1 double value",
     "Counter": "1 double value; 3 Timestamp created_timestamp",
-    "Bucket": "1 uint64 cumulative_count; 2 double upper_bound",
+    "Exemplar": "1 LabelPair* label; 2 double value; 3 Timestamp timestamp",
+    "Bucket": "1 uint64 cumulative_count; 2 double upper_bound; 3 Exemplar exemplar",
     "BucketSpan": "1 sint32 offset; 2 uint32 length",
     "Histogram": "1 uint64 sample_count; 2 double sample_sum; 3 Bucket* bucket; 5 sint32 schema;"
     " 6 double zero_threshold; 7 uint64 zero_count; 12 BucketSpan* positive_span;"
-    " 13 sint64* positive_delta; 15 Timestamp created_timestamp",
+    " 13 sint64* positive_delta; 15 Timestamp created_timestamp; 16 Exemplar* exemplars",
     "Metric": "1 LabelPair* label; 2 Gauge gauge; 3 Counter counter; 7 Histogram histogram;"
     " 6 int64 timestamp_ms",
     "MetricFamily": "1 string name; 2 string help; 3 MetricType type; 4 Metric* metric;"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from exporter.model.host import Host
@@ -252,6 +252,8 @@ HOSTILE = st.text("ab,=:%/ \n\udc80ü", max_size=4)
 
 
 @given(st.lists(st.tuples(HOSTILE, HOSTILE), min_size=2, max_size=2, unique=True))
+@example([("a,cgroup=b", "c"), ("a", "b,cgroup=c")])
+@example([("a", "\udc80"), ("a", "\udc81")])
 def test_other_labels_are_another_identity(values: list[tuple[str, str]]) -> None:
     """However they hurt; and it is text that any encoder takes."""
     target = Target("t", "cgroup", cgroup="/*", pattern=True)

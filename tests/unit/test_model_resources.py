@@ -153,8 +153,10 @@ def test_a_label_set_that_comes_again_is_another() -> None:
     subject = Followed(("pod", "container"), keep_gone_ns=0)
     subject.go(subject.come(1, POD, path_of(1, pod=1)))
     assert subject.shown() == {}
-    subject.come(2, POD, path_of(2, pod=1))
-    assert [instance(one) for one in subject.shown().values()] == [f"{2:064x}"]
+    subject.known.pods[UIDS[1]] = Facts("shop", "web-1", "app", "web", image="new")
+    subject.come(2, POD, path_of(1, pod=1))
+    (resource,) = subject.shown().values()
+    assert (instance(resource), dict(resource)["container.image.name"]) == (f"{1:064x}", "new")
 
 
 def test_a_tree_has_no_resource_before_it_has_a_name() -> None:
@@ -190,6 +192,7 @@ def test_what_finds_no_room_is_the_targets() -> None:
     assert other in shown
     assert len(shown) < 6
     assert instance(shown[other]) == f"{'f' * 32}:pods,pod=other"
+    assert "k8s.pod.name" not in dict(shown[other])
     assert dict(subject.of(5) or ())["k8s.pod.name"] == "web-5"
 
 

@@ -128,6 +128,7 @@ def test_garbage(body: bytes, server: OtlpServer) -> None:
     ("answer", "taken", "reason"),
     [
         (raw(b"\x0a\x02\x08", length=100), True, "bad_answer"),
+        (raw(b"", length=100), True, "bad_answer"),
         (raw(b"half", 503, length=100), False, "unavailable"),
         (raw(b"half", 400, length=100), False, "bad_request"),
         (raw(b"", length=-5), True, ""),

@@ -108,9 +108,13 @@ def test_no_delay() -> None:
     assert retry_delay_ns(status("x")) is None
     assert retry_delay_ns(b"") is None
     assert retry_delay_ns(status("x", retry_info(duration_pb2.Duration()))) == 0
+    assert retry_delay_ns(status("x", retry_info(duration_pb2.Duration(seconds=-3)))) == 0
 
 
-@pytest.mark.parametrize("body", [b"\x80" * 11, b"\x0a\x05ab", b"\x00", b"\x0f", b"\x0d\x00"])
+@pytest.mark.parametrize(
+    "body",
+    [b"\x80" * 11, b"\x0a\x05ab", b"\x00", b"\x0f", b"\x0d\x00", b"\x08" + b"\x80" * 10 + b"\x01"],
+)
 def test_garbage(body: bytes) -> None:
     for read in (partial_success, status_message, retry_delay_ns):
         with pytest.raises(ValueError):

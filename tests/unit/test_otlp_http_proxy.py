@@ -72,14 +72,15 @@ def test_bad_proxy(url: str) -> None:
     assert "secret" not in str(caught.value)
 
 
-def test_plain() -> None:
+@pytest.mark.parametrize("where", [NAME, f"{NAME}:4318", "[fd00::1]:4318"])
+def test_plain(where: str) -> None:
     """The proxy is asked for the whole URL; a password of its own it gets, too."""
     with otlp_server() as proxy:
         variables = {"http_proxy": f"http://u:p@127.0.0.1:{proxy.port}"}
-        transport = HttpTransport(Endpoint(f"http://{NAME}:4318/v1/traces"), variables)
+        transport = HttpTransport(Endpoint(f"http://{where}/v1/traces"), variables)
         assert transport.send(request(), LONG_NS) == Outcome(True)
         (got,) = proxy.got
-        assert (got.path, got.headers["host"]) == (f"http://{NAME}:4318/v1/traces", f"{NAME}:4318")
+        assert (got.path, got.headers["host"]) == (f"http://{where}/v1/traces", where)
         assert got.headers["proxy-authorization"] == "Basic dTpw"
 
 

@@ -60,6 +60,20 @@ def test_drip(begin: bytes, taken: bool, reason: str, server: OtlpServer) -> Non
     assert (outcome.taken, outcome.reason) == (taken, reason)
 
 
+def test_slow_reader(server: OtlpServer) -> None:
+    """A backend that takes a part now and then, of what is large: it does not get it all."""
+    parts: list[int] = []
+
+    def sip(to: Handler) -> None:
+        while not server.over.wait(0.01):
+            parts.append(len(to.rfile.read(1 << 16)))
+
+    server.reads = False
+    server.will(sip)
+    assert to(server.port).send(b"x" * (64 << 20), SHORT_NS).reason == "timeout"
+    assert 0 < sum(parts) < 64 << 20
+
+
 def test_slow(server: OtlpServer) -> None:
     """What comes within the limit is an answer."""
 

@@ -283,6 +283,19 @@ def test_hostile_names_arrive_as_valid_text() -> None:
         assert labels_of(point, snapshot())["pod"] == 'web-"0"'
 
 
+def test_label_sets_that_become_one_have_one_resource() -> None:
+    """Where names differ only in what is no UTF-8: that of the first, and the sum of both."""
+    sets = [only("a\udc80"), only("a\udc81")]
+    subject = replace(
+        snapshot(), calls=[call(one, "read", 5) for one in sets], trees=[], in_flight=[],
+        label_names=("target",),
+        resources={one: (("service.instance.id", ascii(one)),) for one in sets},
+    )  # fmt: skip
+    (found,) = (p for p in points(encode(subject)) if p.metric.name == "proctree.syscall.count")
+    assert found.number == 2
+    assert found.resource == {"service.instance.id": ascii(sets[0])}
+
+
 def test_what_resources_tell_is_no_attribute() -> None:
     """Of a pod's points: the target, the call, the error, the state, and nothing else."""
     pods = [p for p in points(encode(snapshot(), Shape(by="both"))) if "k8s.pod.name" in p.resource]

@@ -67,6 +67,15 @@ def test_what_is_a_difference() -> None:
             assert temporality == (DELTA if monotonic else CUMULATIVE)
 
 
+def test_what_is_no_difference_is_told_whole() -> None:
+    """Processes that are there are there, however often it is said."""
+    subject = encoder()
+    for _ in range(2):
+        found = sent(subject, snapshot())
+        ci = next(p for p in found if p.metric.name == "proctree.tree.processes" and p.number)
+        assert (ci.number, ci.data.start_time_unix_nano) == (2, CREATED_NS)
+
+
 def test_a_first_difference_is_all_since_the_series_began() -> None:
     """And the next one goes on where it ended."""
     subject = encoder()
@@ -113,6 +122,15 @@ def test_a_series_that_comes_again_begins_at_zero() -> None:
     again = replace(call("ci", "read", 5, 6, 7), created_ns=CREATED_NS + 25 * SECOND)
     found = one(sent(subject, at(30, again)), "proctree.syscall.count")
     assert (found.number, span_of(found)) == (3, (25, 30))
+
+
+def test_a_series_that_is_gone_is_forgotten() -> None:
+    """Nothing is kept of it: what comes and goes takes no memory."""
+    subject = encoder()
+    for seconds in (10, 30):
+        found = one(sent(subject, at(seconds, call("ci", "read", 5))), "proctree.syscall.count")
+        assert (found.number, span_of(found)) == (1, (0, seconds))
+        sent(subject, at(seconds + 10))
 
 
 def test_a_series_that_began_anew_between_two_readings() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from exporter.publish.otlp.endpoint import Endpoint
 from tests.harness import PATIENCE_S
-from tests.unit.otlp_delivery import LONG_NS, SHORT_NS, WEB, items
+from tests.unit.otlp_delivery import LONG_NS, SHORT_NS, WEB, items, until
 from tests.unit.otlp_exporting import Exporting, exporting, received, span_names
 from tests.unit.otlp_server import OtlpServer, deaf, otlp_server, status
 
@@ -47,6 +47,18 @@ def test_close_tries_once(server: OtlpServer, caplog: pytest.LogCaptureFixture) 
     assert it.dropped() == {"unsent": 100}
     assert it.failed() == {"unavailable": 10}
     assert "100 spans could not be sent before the end" in caplog.text
+
+
+def test_close_in_backoff(server: OtlpServer) -> None:
+    """Who waits is woken: what was refused for now is tried once more, and so is the rest."""
+    it = Exporting(server.endpoint())
+    server.will(status(503, Retry_After="100"))
+    it.queue.put_many(items(100))
+    it.worker.start()
+    until(it.failed)
+    it.close()
+    assert received(server) == span_names(10) + span_names(100)
+    assert (it.counts().sent, it.dropped(), it.failed()) == (100, {}, {"unavailable": 1})
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])

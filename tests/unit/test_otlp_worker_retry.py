@@ -20,7 +20,7 @@ from exporter.publish.otlp.retry import POLICY, Policy, delay_ns, retry_after_ns
 from exporter.publish.otlp.signals import Signal
 from exporter.publish.otlp.transport import delivery_for
 from tests.harness import PATIENCE_S
-from tests.unit.otlp_delivery import HASTY, LONG_NS, SHORT_NS, request
+from tests.unit.otlp_delivery import HASTY, LONG_NS, SHORT_NS, request, until
 from tests.unit.otlp_server import OtlpServer, deaf, hang_up, ok, otlp_server, status
 
 SECOND = 10**9
@@ -183,7 +183,8 @@ def test_end_in_backoff(server: OtlpServer) -> None:
     found: list[Outcome] = []
     thread = threading.Thread(target=lambda: found.append(sending.it.deliver(request())))
     thread.start()
-    server.wait_for(1)
+    until(lambda: sending.it._not_before_ns)
+    time.sleep(0.05)  # it is most likely waiting now; if not, the rest holds all the same
     sending.it.end_by(time.monotonic_ns() + LONG_NS)
     thread.join(PATIENCE_S)
     assert [it.reason for it in found] == ["unavailable"]
@@ -201,6 +202,21 @@ def test_end_with_a_kept_connection(server: OtlpServer) -> None:
     sending.it.end_by(time.monotonic_ns() + LONG_NS)
     assert sending.it.deliver(request()).taken
     assert len(server.got) == 3
+
+
+def test_limit() -> None:
+    """What has less time than the timeout ends when that is over."""
+    with deaf() as (port, _):
+        failures = Failures()
+        transport = HttpTransport(Endpoint(f"http://127.0.0.1:{port}/"), {})
+        it = Delivery("metrics", transport, failures, 100 * LONG_NS)
+        found: list[Outcome] = []
+        deliver = lambda: found.append(it.deliver(request(), SHORT_NS))  # noqa: E731
+        thread = threading.Thread(target=deliver, daemon=True)
+        thread.start()
+        thread.join(PATIENCE_S)
+        assert [outcome.reason for outcome in found] == ["timeout"]
+        it.hang_up()
 
 
 def test_end_is_past(server: OtlpServer) -> None:

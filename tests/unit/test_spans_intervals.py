@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from operator import add
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
@@ -166,6 +166,8 @@ def test_those_with_most_time_come_first(number: int, other: bool) -> None:
 
 
 @given(st.lists(st.integers(1, 10**11), min_size=1, max_size=300))
+@example([10] * 98 + [1000] * 2)
+@example([10] * 99 + [1000] * 1)
 def test_quantiles_are_bounds(durations: list[int]) -> None:
     """Half of the calls, and 99 of 100, took at most so long, and the next ones hardly less."""
     span = one(intervals().spans(snapshot(1, call(CI, "read", *durations))))
@@ -189,6 +191,11 @@ def test_a_label_set_that_comes_again_begins_anew() -> None:
     assert span.start_ns == created + S, "the snapshot before did not have it yet"
     span = one(made.spans(snapshot(5, call(CI, "read", 5), created=created + S)))
     assert events(span)["read"]["proctree.count"] == 1, "a number that fell began anew"
+    span = one(made.spans(snapshot(6, call(CI, "read", 500, 600, 700), created=created + S)))
+    assert events(span)["read"]["proctree.count"] == 3, "so did one whose buckets fell"
+    made.spans(snapshot(7, sets=()))
+    span = one(made.spans(snapshot(8, call(CI, "read", 500, 600, 700, 800), created=created + S)))
+    assert events(span)["read"]["proctree.count"] == 4, "what is not exposed is forgotten"
 
 
 def test_spans_that_were_off_for_a_while_leave_nothing_out() -> None:
@@ -218,6 +225,8 @@ def test_a_clock_that_is_set_makes_no_span_longer(step: int) -> None:
     assert 0 <= second[DB].end_ns - second[DB].start_ns <= 30 * S
     third = one(made.spans(snapshot(70, call(CI, "read", 5, 5), step=step)))
     assert (third.start_ns, third.end_ns) == (BEGIN + 40 * S + step, BEGIN + 70 * S + step)
+    again = one(made.spans(snapshot(100, call(CI, "read", 5), created=BEGIN + 75 * S, step=step)))
+    assert 0 <= again.end_ns - again.start_ns <= 30 * S
 
 
 @dataclass

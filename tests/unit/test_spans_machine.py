@@ -119,10 +119,12 @@ class Machine(RuleBasedStateMachine):
         if not told:
             return
         live = self.world.placing.live
-        of = live.get(key(life.pid)) or live.get(key(life.parent))
+        of = live.get(key(life.pid))
+        time_ns = self.now - early if of else self.now
+        of = of or live.get(key(life.parent))
         # The parent's trace matters where nothing was told before.
         self.must_have(life.pid, muted=of is not None and of.chain.muted)
-        self.world.exit(life.pid, self.now - early, status, life.parent, slot=life.slot)
+        self.world.exit(life.pid, time_ns, status, life.parent, slot=life.slot)
 
     @precondition(lambda self: self.lives)
     @rule(data=st.data(), ns=a_while, number=st.integers(1, 15), took=st.integers(0, 5000))
@@ -184,8 +186,8 @@ class Machine(RuleBasedStateMachine):
             self.times_are_right(span)
             parts[attributes(span)["process.pid"]].append(span)
         assert self.heard <= parts.keys() <= self.heard | self.muted
-        for of_one in parts.values():
-            self.parts_follow_each_other(of_one)
+        for pid, of_one in parts.items():
+            self.parts_follow_each_other(of_one, all_sent=pid not in self.muted)
 
     def no_trace_is_too_large(self) -> None:
         """Those of callers count for each tree, and for each set of flags."""
@@ -216,13 +218,14 @@ class Machine(RuleBasedStateMachine):
         assert all(span.start_ns <= event.time_ns <= span.end_ns for event in span.events)
         assert len(span.events) <= LIMITS.events
 
-    def parts_follow_each_other(self, parts: list[Span]) -> None:
+    def parts_follow_each_other(self, parts: list[Span], all_sent: bool) -> None:
         """One after the other; and where a process went on, linked."""
         for before, after in pairwise(parts):
             assert before.end_ns <= after.start_ns
             told = dict(before.attributes)
             assert told.keys() & {"proctree.continued", "proctree.end"}
-            if "proctree.continued" in told and after.links:
+            lives = "proctree.continued" in told or told["proctree.end"] == "moved"
+            if all_sent and lives:
                 (link,) = after.links
                 assert (link.trace_id, link.span_id) == (before.trace_id, before.span_id)
 

@@ -13,7 +13,7 @@ from exporter.model.spans.traces import Joined
 
 _NAME = b"TRACEPARENT="
 #: Enough to see of a variable that it is too long to be the one.
-_MOST_BEGUN = 1024
+_MOST_BEGUN = 256
 
 _TEXT_BYTES = 64  # about what a text takes beside its characters
 

@@ -164,7 +164,7 @@ def _most_first(changes: dict[str, _Change]) -> list[tuple[str, _Change]]:
     """By time spent; what is too much for one span, and what is `other` already, in one, last."""
     named = [(name, change) for name, change in changes.items() if name != OTHER]
     named.sort(key=lambda one: (-one[1].sum_ns, -one[1].calls, one[0]))
-    room = MAX_EVENTS if len(changes) <= MAX_EVENTS and OTHER not in changes else MAX_EVENTS - 1
+    room = MAX_EVENTS if len(changes) <= MAX_EVENTS else MAX_EVENTS - 1
     rest = [change for _, change in named[room:]]
     if OTHER in changes:
         rest.append(changes[OTHER])

@@ -1,8 +1,8 @@
 """Spans of processes, from what the kernel tells of their lives.
 
-A span lasts from fork to exit, or begins when following began. No process has more than one at a
-time, and each has one at least, whatever was lost of it: its exit alone tells enough, and so do two
-listings in a row without it. Long ones go on in parts: see traces.py.
+A span lasts from fork to exit, or begins when following began. Each process has one at least,
+whatever was lost of it: its exit alone tells enough, and so do two listings in a row without it.
+Long ones go on in parts: see traces.py.
 """
 
 from __future__ import annotations

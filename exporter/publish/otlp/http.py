@@ -106,7 +106,7 @@ class HttpTransport:
         """The line to use, and whether it is one that was kept."""
         with self._lock:
             line = self._line
-            if line and not self._hung_up and not line.stale():
+            if line and not line.stale():  # as one is that was cut
                 line.until(deadline_ns)
                 return line, True
             if line:
