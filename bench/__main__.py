@@ -9,13 +9,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import hot_path, machine, scrapes, size, trees
+from bench import hot_path, machine, scrapes, size, spans, trees
 from bench.goals import against_goals
 from bench.table import Row, results
 from bench.workloads import Binaries
 from tests.harness import ROOT
 
-PARTS = ("hot-path", "size", "scrapes", "trees")
+PARTS = ("hot-path", "size", "scrapes", "trees", "spans")
 
 
 def _parse() -> argparse.Namespace:
@@ -56,6 +56,8 @@ def _measure(args: argparse.Namespace) -> list[Row]:
             rows += scrapes.measure(binaries)
         if "trees" in wanted:
             rows += trees.measure()
+        if "spans" in wanted:
+            rows += spans.measure(binaries)
     return rows
 
 

@@ -20,6 +20,7 @@ class Goal:
 
 GOALS = (
     Goal("a traced call", "traced", 1.55, "× empty pair"),
+    Goal("a traced call with spans on and none due", "spans", 1.05 * 1.57, "× empty pair"),
     Goal("a call that is not traced", "untraced", 1.18, "× empty pair"),
     Goal("resident memory a minute after start", "rss", 40, "MiB"),
     Goal("resident memory at its peak, compiler included", "peak", 150, "MiB"),
@@ -27,6 +28,8 @@ GOALS = (
     Goal("CPU with 1,000 followed processes and no scrapes", "idle", 0.5, "% of a core"),
     Goal("a scrape of 10,000 series", "scrape 10000", 60, "ms"),
     Goal("a scrape of 100,000 series", "scrape 100000", 600, "ms"),
+    Goal("CPU time of a span, ring buffer to wire", "span", 20, "µs"),
+    Goal("events lost at 50,000 spans a second", "events lost", 0, ""),
     Goal("maps for 100 trees of 60 calls on 64 CPUs", "maps 64", 64, "MiB"),
 )
 

@@ -16,8 +16,10 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from bench import tools
+from bench.backend import backend
 from bench.empty import empty_pair
 from bench.processes import others_at_sys_enter
+from bench.spans import spans_config
 from bench.table import Row
 from bench.workloads import Binaries, Loop, loop
 from tests.harness import exporter
@@ -76,6 +78,17 @@ def _traced(
     return around
 
 
+def _spanned(words: str) -> Callable[[Loop], AbstractContextManager[object]]:
+    """With spans that go to a backend."""
+
+    @contextmanager
+    def around(running: Loop) -> Iterator[None]:
+        with backend() as url, _traced(config=spans_config(running.pid, url, words))(running):
+            yield
+
+    return around
+
+
 @contextmanager
 def _not_traced(running: Loop) -> Iterator[None]:
     with subprocess.Popen(["sleep", "infinity"]) as other:
@@ -99,6 +112,9 @@ def _variants() -> list[Variant]:
         Variant("ours, traced", _traced(), "traced", "the default: scale 2"),
         Variant("ours, traced, named", _traced(config=_NAMED), "named",
                 "by match, group_by and exclude; rules for cgroups, units and containers; labels"),
+        Variant("ours, traced, spans, none due",
+                _spanned("slower_than: 1s, errors: [EIO], sample: 1e-9"), "spans"),
+        Variant("ours, traced, spans of 1 %", _spanned("sample: 0.01, max_per_second: 1000000")),
         Variant("ours, not traced", _not_traced, "untraced", "it follows another process"),
         *scales,
         Variant("ours, traced, self_cost", _traced("self_cost: true")),

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from exporter.kernel import bpf
 
+_PART_BYTES = 1 << 18
 _HEADER_BYTES = 8
 _BUSY, _DISCARD = 1 << 31, 1 << 30
 _U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
@@ -29,18 +30,32 @@ class Ring:
         )
 
     def take(self) -> Iterator[bytes]:
-        """All records since the last time, up to the first that is being written."""
+        """All records since the last time, up to the first that is being written.
+
+        In parts, so that there is room in the ring again while the first ones are looked at.
+        """
         at = _U64.unpack_from(self._ours)[0]
         end = _U64.unpack_from(self._theirs)[0]
-        begin = mmap.PAGESIZE + at % self._size
-        data, position = self._theirs[begin : begin + end - at], 0
-        while position < len(data):
-            (length,) = _U32.unpack_from(data, position)
-            if length & _BUSY:
-                break
-            size = length & ~_DISCARD
-            position += _HEADER_BYTES
-            if not length & _DISCARD:
-                yield data[position : position + size]
-            position += -(-size // 8) * 8
-        self._ours[:8] = _U64.pack(at + position)
+        while at < end:
+            begin = mmap.PAGESIZE + at % self._size
+            found, length = _split(self._theirs[begin : begin + min(end - at, _PART_BYTES)])
+            if not length:
+                return
+            at += length
+            self._ours[:8] = _U64.pack(at)
+            yield from found
+
+
+def _split(data: bytes) -> tuple[list[bytes], int]:
+    """The records that are whole and written, and how many bytes they take."""
+    found, at = [], 0
+    while at < len(data):
+        (length,) = _U32.unpack_from(data, at)
+        size = length & ~_DISCARD
+        begin = at + _HEADER_BYTES
+        if length & _BUSY or begin + size > len(data):
+            break
+        if not length & _DISCARD:
+            found.append(data[begin : begin + size])
+        at = begin + -(-size // 8) * 8
+    return found, at

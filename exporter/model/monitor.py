@@ -128,6 +128,7 @@ class Monitor:
         age = pods.age_seconds() if pods else None
         return Snapshot(
             time_ns=now_ns,
+            monotonic_ns=reading.monotonic_ns,
             started_ns=self._started_ns,
             scale=self._scale,
             label_names=exposed.label_names,

@@ -67,7 +67,7 @@ def test_outcomes(server: OtlpServer) -> None:
 def test_gave_up(server: OtlpServer) -> None:
     """A backend that is away for too long costs what was to be sent then, and no more."""
     server.otherwise = status(503)
-    with exporting(server.endpoint(), Policy(1, 1, total_ns=SHORT_NS)) as it:
+    with exporting(server.endpoint(), Policy(1, 1, total_ns=3 * SHORT_NS)) as it:
         it.queue.put_many(items(10))
         until(it.dropped)
         assert it.dropped() == {"gave_up": 10}

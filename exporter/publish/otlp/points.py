@@ -13,9 +13,10 @@ from opentelemetry.proto.metrics.v1 import metrics_pb2 as pb
 
 from exporter.model.histogram import otel_offset
 from exporter.model.resource import Resource
-from exporter.model.snapshot import Snapshot
+from exporter.model.snapshot import Exemplar, Snapshot
 from exporter.publish.buckets import Distribution
 from exporter.publish.digest import Head
+from exporter.publish.exemplars import of_native, seconds
 from exporter.publish.families import Family
 from exporter.publish.otlp.attributes import key_value, resource_message
 from exporter.publish.otlp.deltas import Deltas, Sent, Series
@@ -169,6 +170,9 @@ class Filling:
         )
         point.attributes.extend(attributes)
         _add_buckets(point, found)
+        since_ns = start_ns if self._deltas else 0  # a difference has those of its own time
+        recent = [one for one in of_native(number) if one.time_ns >= since_ns]
+        point.exemplars.extend(map(_exemplar, recent))
 
 
 def _add_buckets(point: pb.ExponentialHistogramDataPoint, found: Histogram) -> None:
@@ -176,6 +180,15 @@ def _add_buckets(point: pb.ExponentialHistogramDataPoint, found: Histogram) -> N
     if found.counts:
         point.positive.offset = otel_offset(point.scale) + found.first
         point.positive.bucket_counts.extend(found.counts)
+
+
+def _exemplar(exemplar: Exemplar) -> pb.Exemplar:
+    return pb.Exemplar(
+        time_unix_nano=exemplar.time_ns,
+        as_double=seconds(exemplar),
+        trace_id=exemplar.trace_id,
+        span_id=exemplar.span_id,
+    )
 
 
 def _attribute(label: str, twin: Twin) -> str:
