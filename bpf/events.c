@@ -78,6 +78,7 @@ static __always_inline void tell_memory(struct span_text *told, u32 kind, u64 fr
 		return;
 	if (length > SPAN_TEXT_BYTES - 1)
 		length = SPAN_TEXT_BYTES - 1;
+	asm volatile("" : "+r"(length)); /* Linux 5.15 wants the mask, which the compiler knows to be vain */
 	length &= SPAN_TEXT_BYTES - 1;
 	if (!bpf_probe_read_user(told->text, length, (void *)from))
 		tell_text(told, kind, length);
@@ -155,6 +156,7 @@ static __always_inline void tell_path(const void *task, struct span_called *told
 			return;
 		if (length > SPAN_PATH_BYTES - 1) /* its end tells more than its beginning */
 			length = SPAN_PATH_BYTES - 1;
+		asm volatile("" : "+r"(length));
 		length &= SPAN_PATH_BYTES - 1;
 		at = (PATH_BYTES - length) & (PATH_BYTES - 1);
 		bpf_probe_read_kernel(told->path, length, t->exe + at);

@@ -136,7 +136,8 @@ CATALOG: tuple[Metric, ...] = (
     Metric(
         "proctree_exporter_export_failures_total",
         "counter",
-        "Exports that the backend did not take.",
+        "Tries to export that the backend did not take, not in full, or with an answer that is"
+        " none.",
         _REASON,
     ),
     Metric("proctree_exporter_series", "gauge", "Samples exposed about targets."),

@@ -16,13 +16,12 @@ from exporter.model.spans.processes import PROCESS_LIMIT, TRACEPARENT_INVALID
 from exporter.model.spans.span import CallSpan
 from exporter.model.spans.traces import SpanLimits
 from exporter.model.target import Target
-from exporter.publish.otlp.delivery import Delivery, Failures
+from exporter.publish.otlp.delivery import Failures
 from exporter.publish.otlp.metrics import MetricsEncoder
 from exporter.publish.otlp.queue import SpanQueue
 from exporter.publish.otlp.resources import own_resource
 from exporter.publish.otlp.settings import Settings
-from exporter.publish.otlp.signals import Signal, SignalName
-from exporter.publish.otlp.transport import transport_for
+from exporter.publish.otlp.transport import delivery_for
 from exporter.publish.otlp.worker import Worker
 from exporter.publish.shape import Shape
 from exporter.telemetry.intervals import IntervalThread, MetricsExport
@@ -72,14 +71,13 @@ class Telemetry:
             delta = settings.temporality != "cumulative"
             metrics = MetricsExport(
                 MetricsEncoder(own, __version__, delta=delta),
-                self._delivery("metrics", settings.metrics),
+                delivery_for("metrics", settings.metrics, self._failures),
                 model.shape,
             )
         if settings.traces:
             self._queue = SpanQueue(settings.queue_size, settings.batch_size)
-            self._worker = Worker(
-                self._queue, self._delivery("traces", settings.traces), settings.schedule_delay_ns
-            )
+            delivery = delivery_for("traces", settings.traces, self._failures)
+            self._worker = Worker(self._queue, delivery, settings.schedule_delay_ns)
             if kernel.events:
                 self._spans = SpanThread(
                     kernel.events, self._queue, Owners(model.target_of, model.resource_of),
@@ -87,12 +85,6 @@ class Telemetry:
                     hold_back_ns,
                 )  # fmt: skip
         self._intervals = IntervalThread(model.snapshot, settings.interval_ns, metrics, self._queue)
-
-    def _delivery(self, name: SignalName, signal: Signal) -> Delivery:
-        what = "spans" if name == "traces" else name
-        return Delivery(
-            what, transport_for(name, signal), self._failures, signal.endpoint.timeout_ns
-        )
 
     def start(self) -> None:
         for part in (self._worker, self._spans, self._intervals):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -53,7 +54,7 @@ def scraped(running: Exporter) -> Numbers:
         if family.name not in NAMES:
             continue
         for metric in family.metric:
-            labels = frozenset((pair.name, pair.value) for pair in metric.label)
+            labels = frozenset((pair.name, pair.value) for pair in metric.label if pair.value)
             if metric.HasField("histogram"):
                 it = metric.histogram
                 assert it.schema == SCALE
@@ -125,6 +126,8 @@ def added(metrics: Iterable[Metric]) -> dict[Series, Any]:
 
 def below(histogram: Histogram, le: float) -> int:
     """How many are in the classic bucket that ends there."""
+    if math.isinf(le):
+        return histogram.count
     end = otel_offset(SCALE) + index_of_bound(le, SCALE)
     return sum(count for index, count in histogram.buckets.items() if index <= end)
 

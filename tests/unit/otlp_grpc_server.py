@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import socket
 import subprocess
@@ -184,5 +185,6 @@ print(transport.send(b"", 10**10).reason, "grpc" in sys.modules)
 def ran(protocol: str, url: str, certificate: str) -> tuple[bytes, bytes]:
     """What a process of its own writes to stdout and stderr: the reason, and if it has grpcio."""
     command = [sys.executable, "-c", _PROGRAM, protocol, url, certificate]
-    done = subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE_S)
+    clean = {name: text for name, text in os.environ.items() if name != "GRPC_VERBOSITY"}
+    done = subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE_S, env=clean)
     return done.stdout, done.stderr
