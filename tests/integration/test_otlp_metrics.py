@@ -129,11 +129,13 @@ def test_whose_they_are(lives: Path, tmp_path: Path) -> None:
     """Each target's numbers with a Resource of its own, those of the exporter with another."""
     host = read_host(Path("/"), Path("/proc"))
     shared = {"host.name": host.name, "host.id": host.id}
-    with collector(tmp_path) as backend:
-        with measured(lives, backend.http, METRICS) as (running, tree, it):
-            work(running, tree, it)
-            next_export(backend)
-            export = last_export(backend.metrics())
+    with (
+        collector(tmp_path) as backend,
+        measured(lives, backend.http, METRICS) as (running, tree, it),
+    ):
+        work(running, tree, it)
+        next_export(backend)
+        export = last_export(backend.metrics())
     found = {str(metric.origin.resource["service.name"]): metric for metric in export}
     assert {name: metric.origin.resource for name, metric in found.items()} == {
         "it": {

@@ -116,6 +116,12 @@ def test_a_clock_that_is_set_does_not_lengthen_a_call() -> None:
     assert (call.start_ns, call.end_ns) == (WALL + 15_000, WALL + 20_000)
 
 
+def test_a_call_does_not_end_before_it_begins() -> None:
+    """Whatever the clocks of two CPUs say."""
+    call = one(World(), took_ns=-5)
+    assert call.start_ns == call.end_ns
+
+
 def test_ids_are_read_in_bulk_and_used_once() -> None:
     """4,096 of them for one system call; none twice."""
     asked: list[int] = []

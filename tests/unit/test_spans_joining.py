@@ -292,6 +292,43 @@ def test_programs_in_a_row_count_together() -> None:
     assert world.processes.open == 0
 
 
+def test_a_trace_that_is_in_use_is_not_forgotten() -> None:
+    """Though nobody was in it for a while, and a thousand others have come since."""
+    world = World(SpanLimits(spans=8))
+    for pid in (10, 11):
+        world.fork(pid, ROOT, pid * 1000)
+        world.exec(pid, pid * 1000)
+        world.environ(pid, pid * 1000, JOIN)
+        if pid == 10:
+            world.exit(10, 10_001)
+    for other in range(1025):
+        world.fork(100 + other, ROOT, 20_000)
+        world.exec(100 + other, 20_000)
+        world.environ(100 + other, 20_000, traceparent(1000 + other, 8))
+        world.exit(100 + other, 20_000)
+    for pid in range(20, 30):
+        world.fork(pid, ROOT, 30_000)
+        world.exec(pid, 30_000)
+        world.environ(pid, 30_000, JOIN)
+    world.processes.finish(40_000)
+    assert sum(span.trace_id == THEIRS for span in world.ended) == 8
+
+
+def test_traces_that_were_left_are_forgotten() -> None:
+    """A program that names a new one with each exec fills no memory, nor its tree's trace."""
+    world = World(SpanLimits(spans=8))
+    world.fork(9, ROOT, 9_000)
+    world.fork(10, 9, 10_000)
+    for number in range(3000):
+        world.exec(10, 11_000)
+        world.environ(10, 11_000, traceparent(1000 + number, 8))
+    assert len(list(world.placing.chains)) <= 1026
+    for pid in range(20, 27):
+        world.fork(pid, 9, 12_000)
+    world.processes.finish(13_000)
+    assert {span.trace_id for span in world.of(9)} == {world.only(26).trace_id}
+
+
 def test_another_tree_does_not_inherit() -> None:
     """A joined process that moves is in that tree's trace, until its environment says it again."""
     world = World()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from exporter.model.spans.processes import PROCESS_LIMIT, Listed
@@ -78,6 +80,8 @@ def test_it_is_called_by_its_program() -> None:
     world = World()
     world.fork(10, ROOT, 10_000)
     world.exec(10, 10_001, b"/bin/sh")
+    world.exec(10, 10_001, b"x" * 1000)
+    assert world.placing.live[key(10)].name == "x" * 255
     world.exec(10, 10_002, b"/opt/a b/\xffmake (deleted)")
     world.fork(11, 10, 11_000)
     world.exit(11, 12_000, comm=b"never")
@@ -191,8 +195,9 @@ def test_a_listing_takes_up_nobody_twice() -> None:
     world = World()
     world.fork(10, ROOT, 10_000)
     world.exec(10, 10_001, b"/bin/sh")
+    world.args(10, 10_002, b"sh")
     listed = [
-        Listed(TREE, key(10), key(ROOT), "sh", b"/bin/sh"),
+        Listed(TREE, key(10), key(ROOT), "other", b"/bin/other"),
         Listed(TREE, key(11), key(ROOT), "make", b"/bin/make"),  # its parent, 10, lives
     ]
     world.processes.adopt(listed, 12_000)
@@ -206,6 +211,18 @@ def test_a_listing_takes_up_nobody_twice() -> None:
     assert attributes(child)["process.parent_pid"] == 10
     assert "process.creation.time" not in attributes(child)
     assert attributes(child)["process.executable.path"] == "/bin/make"
+    assert attributes(parent)["process.executable.path"] == "/bin/sh"
+    assert attributes(parent)["process.command_args"] == ("sh",)
+
+
+def test_a_fork_that_is_told_much_later_moves_no_later_part() -> None:
+    """The part in which it was listed has been sent."""
+    world = World(SpanLimits(age_ns=1000))
+    world.adopt(12_000, (10, ROOT))
+    world.processes.tick(13_000)
+    world.fork(10, ROOT, 10_000)
+    world.exit(10, 13_500)
+    assert [times(span) for span in world.of(10)] == [(12_000, 13_000), (13_000, 13_500)]
 
 
 def test_a_lost_fork_loses_no_span() -> None:
@@ -256,7 +273,8 @@ def test_a_lost_exit_leaves_no_span_open() -> None:
     world.alive(20_000, 10)
     world.fork(13, ROOT, 21_000)  # after the listing had begun
     world.exit(11, 19_999)
-    world.alive(20_500, 10)
+    for now_ns in (20_500, 20_600):
+        world.alive(now_ns, 10)
     assert world.processes.open == 2
     world.alive(30_000, 10, 13)
     gone = world.only(12)
@@ -265,6 +283,17 @@ def test_a_lost_exit_leaves_no_span_open() -> None:
     assert "process.exit.code" not in attributes(gone)
     assert times(world.only(11)) == (10_000, 19_999)
     assert {attributes(span)["process.pid"] for span in world.ended} == {11, 12}
+
+
+def test_nothing_is_made_up_of_whom_little_was_heard() -> None:
+    """Only of a new program: nobody says who the parent is."""
+    world = World()
+    world.exec(10, 10_000, b"")
+    world.processes.finish(20_000)
+    assert world.only(10).name == "unknown"
+    assert attributes(world.only(10)).keys() == {
+        "process.pid", "process.creation.time", "proctree.target", "proctree.continued",
+    }  # fmt: skip
 
 
 def test_being_missed_once_is_forgotten() -> None:
@@ -335,9 +364,10 @@ def test_open_spans_are_limited() -> None:
     world = World(SpanLimits(processes=2))
     for pid in (10, 11, 12, 13):
         world.fork(pid, ROOT, pid * 1000)
-    assert (world.processes.open, world.counted) == (2, [PROCESS_LIMIT] * 2)
     world.exec(12, 20_000)
     world.setsid(12, 20_000)
+    world.adopt(20_000, (13, ROOT))
+    assert (world.processes.open, world.counted) == (2, [PROCESS_LIMIT] * 2)
     for pid in (12, 13, 10, 11):
         world.exit(pid, 21_000)
     assert [attributes(span)["process.pid"] for span in world.ended] == [12, 13, 10, 11]
@@ -403,6 +433,20 @@ def test_a_clock_that_is_set_moves_no_end_before_its_begin() -> None:
     child, parent = world.ended
     assert (times(parent), parent.events[0].time_ns - WALL) == ((10_000, 14_000), 11_000)
     assert (child.end_ns - child.start_ns, child.start_ns) == (1000, 12_000 + WALL - 3600 * 10**9)
+
+
+def test_parts_do_not_overlap_where_records_are_out_of_order() -> None:
+    """What goes on does so where the part before ends."""
+    world = World(SpanLimits(spans=8))
+    world.fork(10, ROOT, 10_000)
+    for number in range(30):
+        world.call(10, 10_100 - number)
+        world.setsid(10, 10_050 - number)
+    world.exit(10, 10_070)
+    parts = world.of(10)
+    assert len(parts) == 5
+    for before, after in pairwise(parts):
+        assert before.end_ns == after.start_ns
 
 
 def test_records_out_of_order_make_no_negative_times() -> None:

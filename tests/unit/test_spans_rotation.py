@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from itertools import pairwise
 
 import pytest
 
 from exporter.model.spans.span import Span
-from exporter.model.spans.traces import SpanLimits
+from exporter.model.spans.traces import SpanLimits, Trace
 from tests.unit.span_records import CALLS_ONLY, OTHER, ROOT, TREE, World, attributes, times
 
 MINUTE = 60 * 10**9
@@ -141,6 +142,34 @@ def test_a_trace_is_mostly_of_what_happens(limit: int) -> None:
             above = by_id[span.parent_id]
             assert above.trace_id == span.trace_id
             assert attributes(above)["process.pid"] == attributes(span)["process.parent_pid"]
+
+
+def test_ancestors_of_many_do_not_push_each_other_out() -> None:
+    """Where all do not find room in one trace, those above the parent stay behind."""
+    world = World(SpanLimits(spans=100))
+    for pid in range(1000):  # 20 lines of 50, each the child of the one before
+        world.fork(100 + pid, 99 + pid if pid % 50 else ROOT, 10_000 + pid)
+    for number in range(2000):
+        pid = 2000 + number
+        world.fork(pid, 149 + number % 20 * 50, 20_000 + number)
+        world.exit(pid, 20_000 + number)
+    assert len(world.ended) <= 4 * 2000
+    world.processes.finish(50_000)
+    there = {(span.trace_id, span.span_id) for span in world.ended}
+    for span in world.ended:
+        assert not span.parent_id or (span.trace_id, span.parent_id) in there
+        if attributes(span)["process.pid"] >= 2000:
+            assert span.parent_id
+
+
+def test_what_has_ended_takes_no_memory() -> None:
+    """However many traces there were."""
+    world = World(SpanLimits(spans=8))
+    world.fork(10, ROOT, 10_000)
+    for number in range(1000):
+        world.call(10, 11_000 + number)
+    gc.collect()
+    assert sum(isinstance(thing, Trace) for thing in gc.get_objects()) <= 2
 
 
 def test_more_processes_than_a_trace_takes() -> None:
