@@ -122,6 +122,11 @@ int on_exec_span(u64 *ctx)
 	return 0;
 }
 
+/* include/uapi/linux/stat.h */
+#define S_IFMT 0170000u
+#define S_IFSOCK 0140000u
+#define S_IFIFO 0010000u
+
 static __always_inline void *open_file(const void *task, u64 fd)
 {
 	void *files = read_pointer(task, OFF_task_struct_files);
@@ -141,7 +146,7 @@ static __always_inline void tell_path(const void *task, struct span_called *told
 	u64 value = how & 1 ? told->args[1] : told->args[0];
 
 	told->length = 0;
-	if (how & ARGUMENT_PATH) {
+	if (how & ARGUMENT_PATH && !(how & ARGUMENT_EXEC && !told->ret)) {
 		long size = bpf_probe_read_user_str(told->path, SPAN_PATH_BYTES, (void *)value);
 		if (size > 1)
 			told->length = (size - 1) & (SPAN_PATH_BYTES - 1);
@@ -149,7 +154,11 @@ static __always_inline void tell_path(const void *task, struct span_called *told
 		struct texts *t = texts_at(AT_SPAN_CALL);
 		if (!t)
 			return;
-		read_path(open_file(task, (u32)value), t);
+		void *file = open_file(task, (u32)value);
+		u32 kind = file ? read32(read_pointer(file, OFF_file_f_inode), OFF_inode_i_mode) & S_IFMT : 0;
+		if (!file || kind == S_IFSOCK || kind == S_IFIFO)
+			return; /* in no folder, most of them */
+		read_path(file, t);
 		u64 at = t->exe_at, length = t->exe_length;
 		asm volatile("" : "+r"(length));
 		if (at > PATH_BYTES || length > PATH_BYTES)

@@ -237,6 +237,7 @@ struct span_called {
 /* Where a call names a file: span_arguments, by ABI and number. */
 #define ARGUMENT_PATH 0x10u /* and which argument it is */
 #define ARGUMENT_FD 0x20u
+#define ARGUMENT_EXEC 0x40u /* where it succeeds, the caller's memory is gone */
 
 enum lost_reason {
 	LOST_STORAGE_REFUSED, /* calls of threads that got no task storage */

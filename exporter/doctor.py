@@ -47,7 +47,7 @@ def _btf(sysfs: Path) -> Iterator[Finding]:
     else:
         yield Finding("btf", "ok", f"{path}: all {len(found.offsets)} fields, all tracepoints")
         if found.storage_lookup_may_fail:
-            lost = "with preempt=full a look-up can fail: that call is counted as lost"
+            lost = "with preempt=full a look-up can fail: that call is counted without its duration"
             yield Finding("task storage", "limited", lost, "Linux 6.2 or newer does not")
         else:
             yield Finding("task storage", "ok", "look-ups do not fail")

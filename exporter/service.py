@@ -125,6 +125,8 @@ class Service:
             log.warning("%s", warning)
         self._config = config
         self._otlp = _otlp_settings(config)
+        self._sends_spans = self._otlp is not None and self._otlp.traces is not None
+        self._tells_of_events = config.tells_of_events and self._sends_spans
         costs = costs_of(config)
         privileges.require(privileges.effective())
         if not procfs.in_first_namespace(paths.procfs):
@@ -134,7 +136,8 @@ class Service:
             )
         size = sizes.plan(
             config.limits.trees, config.limits.processes, config.histograms.scale,
-            sizes.possible_cpus(paths.sysfs), config.limits.comms, spans=config.tells_of_events,
+            sizes.possible_cpus(paths.sysfs), config.limits.comms,
+            spans=self._tells_of_events,
         )  # fmt: skip
         kernel_fields = fields.read(paths.sysfs / "kernel/btf/vmlinux", platform.machine())
         tracing = Tracing(size, kernel_fields, config.self_cost)
@@ -192,8 +195,7 @@ class Service:
             tracing, cgroups, paths, os.getpid(), labeller,
             self._sources,
         )  # fmt: skip
-        sends_spans = self._otlp is not None and self._otlp.traces is not None
-        self._exemplars = Exemplars(config.histograms.scale) if sends_spans else None
+        self._exemplars = Exemplars(config.histograms.scale) if self._sends_spans else None
         self._accounts = Accounts(
             config.limits.series, costs, scale=config.histograms.scale,
             keep_gone_ns=config.keep_gone_ns, tree_labels=config.labels,
@@ -321,7 +323,7 @@ class Service:
                 f"{config.file}: the API server is asked for pods from the start on, or not at all:"
                 " restart the exporter to follow its first target with 'kubernetes'"
             )
-        if config.tells_of_events and not self._config.tells_of_events:
+        if config.tells_of_events and self._sends_spans and not self._tells_of_events:
             raise ServiceError(
                 f"{config.file}: spans of processes and calls need a part of the kernel's program"
                 " that is loaded at start: restart the exporter for the first target with them"

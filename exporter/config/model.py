@@ -69,5 +69,6 @@ class Config:
 
     @property
     def tells_of_events(self) -> bool:
-        """Whether some target has spans of processes or of calls."""
-        return any(target.spans.from_events for target in self.targets)
+        """Whether some target has spans of processes or of calls, and they are sent."""
+        sent = self.otlp is not None and self.otlp.traces
+        return sent and any(target.spans.from_events for target in self.targets)

@@ -38,7 +38,7 @@ def _warn_of_nothing_said(read: Read, words: SpanWords, report: Report) -> None:
     needs = (
         ("max_per_second", words.calls, f"{', '.join(_CALLS[:-1])} or {_CALLS[-1]}"),
         ("command_args", words.processes, "'processes: true'"),
-        ("traceparent", words.from_events, "'processes: true'"),
+        ("traceparent", words.processes, "'processes: true'"),
     )
     for name, has_effect, other in needs:
         if name in read.given and read.values[name] and not has_effect:

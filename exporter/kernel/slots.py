@@ -41,6 +41,7 @@ class Slots:
     ) -> None:
         self._maps, self._sizes, self._span_rules = maps, sizes, span_rules
         self._next = 1
+        self._marks_due = False
         self._others: dict[int, int] = {}  # slot -> the aggregate of what has no room of its own
         self._taken: set[int] = set()  # of limits.trees
         self._extra: set[int] = set()  # beyond it
@@ -82,13 +83,18 @@ class Slots:
 
     def describe(self, slot: int, settings: TreeSettings) -> None:
         """What the kernel must know of a tree beforehand."""
-        self._maps["trees"].set(_U32.pack(slot), records.TREE.pack(*settings))
+        key = _U32.pack(slot)
         if self._span_rules:
+            before = self._maps["trees"].get(key)  # the kernel's, where it gave the slot out
+            marked = TreeSettings(*records.TREE.unpack(before)).spans if before else 0
+            self._marks_due |= marked != settings.spans
             self._span_rules.assign(slot, self._others[slot], settings.spans)
+        self._maps["trees"].set(key, records.TREE.pack(*settings))
 
-    def remark(self) -> None:
-        """After a rule of spans has changed, or which trees it is for."""
-        if self._span_rules:
+    def remark(self, *, anyway: bool = False) -> None:
+        """Where a rule of spans has changed (`anyway`), or which trees it is for."""
+        if self._span_rules and (anyway or self._marks_due):
+            self._marks_due = False
             self._span_rules.remark(self._others)
 
     def states(self, slots: Collection[int]) -> dict[int, SlotState]:

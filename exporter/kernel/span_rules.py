@@ -160,6 +160,7 @@ def write_arguments(arguments: Map, machine: str) -> None:
             how = 0
             if name in PATHS:
                 how = records.ARGUMENT_PATH | PATHS[name]
+                how |= records.ARGUMENT_EXEC * name.startswith("execve")
             elif name in DESCRIPTORS:
                 how = records.ARGUMENT_FD
             if how:

@@ -128,7 +128,7 @@ class Tracker:
         self._cgroups.configure(rulebook, self.single, self.others)
         self._describe_programs()
         if self._source.span_rules:
-            self._source.slots.remark()
+            self._source.slots.remark(anyway=True)
         self._scanned_s = 0.0
         self._pidfiles.forget()
         files = self._pidfiles.read(self.single.values())
@@ -215,6 +215,8 @@ class Tracker:
             self._describe_programs()
         moved |= self._find_cgroups()
         moved |= self._cgroups.choose(self._metadata.version())
+        if self._source.span_rules:
+            self._source.slots.remark()
         if self._follow_files():
             return
         if moved:

@@ -130,7 +130,7 @@ CATALOG: tuple[Metric, ...] = (
     Metric(
         "proctree_exporter_dropped_spans_total",
         "counter",
-        "Spans that were made and not sent.",
+        "Spans that were refused, or made and not sent.",
         _REASON,
     ),
     Metric(

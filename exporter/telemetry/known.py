@@ -33,17 +33,20 @@ class Owners:
         self._news = False
 
     def of(self, slot: int) -> Owner | None:
-        """None: its tree has no name yet."""
-        known = self._known.get(slot)
+        """None: its tree has no name yet. The target is as the config has it now."""
+        known, target = self._known.get(slot), self._target_of(slot)
         if known is None:
-            target, resource = self._target_of(slot), self._resource_of(slot)
+            resource = self._resource_of(slot)
             if target and resource:
                 known = self._known[slot] = Owner(target, resource)
                 self._news = True
+        elif target and target is not known.target:
+            known = self._known[slot] = known._replace(target=target)
+            self._news = True
         return known
 
     def take_news(self) -> bool:
-        """Whether a slot has become known since the last time."""
+        """Whether a slot has become known, or got another target, since the last time."""
         news, self._news = self._news, False
         return news
 
@@ -52,14 +55,12 @@ class Owners:
         return known.target if known else None
 
     def refresh(self) -> list[int]:
-        """What a reload changed; and the slots that are gone since the last time but one."""
+        """The slots that are gone since the last time but one; what a reload changed is news."""
         forgotten = []
-        for slot, owner in list(self._known.items()):
-            target = self._target_of(slot)
-            if target:
+        for slot in list(self._known):
+            self.of(slot)
+            if self._target_of(slot):
                 self._gone.discard(slot)
-                if target is not owner.target:
-                    self._known[slot] = owner._replace(target=target)
             elif slot in self._gone:
                 self._gone.discard(slot)
                 del self._known[slot]

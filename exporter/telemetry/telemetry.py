@@ -28,8 +28,9 @@ from exporter.telemetry.intervals import IntervalThread, MetricsExport
 from exporter.telemetry.known import Owners
 from exporter.telemetry.spans import SpanThread
 
-#: Of the time to end: what is told by then is made into spans; the rest is for sending.
-_SHARE_OF_SPANS = 0.3
+#: Of the time to end: what is told by then is made into spans, and numbers are sent; the rest is
+#: for sending spans.
+_SPANS_BY, _NUMBERS_BY = 0.3, 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +94,13 @@ class Telemetry:
 
     def stop(self) -> None:
         """What is on its way gets its last chance, within `shutdown_timeout`."""
-        limit_ns = self._settings.shutdown_timeout_ns
-        deadline_ns = time.monotonic_ns() + limit_ns
+        limit_ns, now_ns = self._settings.shutdown_timeout_ns, time.monotonic_ns()
         if self._spans:
-            self._spans.stop(limit_ns * _SHARE_OF_SPANS / 1e9)
-        self._intervals.stop(deadline_ns)
+            self._spans.stop(limit_ns * _SPANS_BY / 1e9)
+        share = _NUMBERS_BY if self._worker else 1
+        self._intervals.stop(now_ns + int(limit_ns * share))
         if self._worker:
-            self._worker.close(deadline_ns)
+            self._worker.close(now_ns + limit_ns)
 
     def losses(self) -> Losses:
         """So far; from any thread."""

@@ -137,7 +137,7 @@ def test_resources(monkeypatch: pytest.MonkeyPatch) -> None:
             "service.version": "9", "k8s.pod.name": "exporter-1", "team": "y",
         }  # fmt: skip
         tree = {
-            **everywhere, "service.name": "it", "service.instance.id": f"{host}:it",
+            **everywhere, "service.name": "it", "service.instance.id": f"{host}:it,team=x",
             "process.pid": it.pid, "team": "x",
         }  # fmt: skip
         assert found["/v1/metrics"] == {"watcher": own, "it": tree}

@@ -11,6 +11,7 @@ from tests.caller import caller
 from tests.harness import Exporter, build, exporter, workload
 from tests.integration import collector as otelcol
 from tests.integration.collector import collector
+from tests.integration.otlp_json import Span
 from tests.kernel.spans import config
 from tests.kernel.test_reload_named import calling, refused
 from tests.kernel.trees import reconfigure, until
@@ -30,7 +31,6 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @needs_collector
 def test_on_changed_and_off(tmp_path: Path) -> None:
     """Of the calls between two reloads each has a span, or none, as the config is then."""
-    naps = ("slow", "quick", "off", "all", "none")
     with collector(tmp_path) as backend, caller() as it, caller() as other:
         # So that the kernel's part is there from the start.
         another = {"name": "another", "pid": other.pid, "spans": {"slower_than": "1h"}}
@@ -60,7 +60,6 @@ def test_on_changed_and_off(tmp_path: Path) -> None:
             assert running.stop() == 0
             assert "level=error" not in running.log
         found = [span for span in backend.spans() if span.name == "getppid"]
-    assert len(naps) == 5
     assert len(found) == len({span.span_id for span in found}) == spans
     assert not any(scrape.all(DROPPED).values())
 
@@ -68,7 +67,7 @@ def test_on_changed_and_off(tmp_path: Path) -> None:
 @needs_collector
 def test_no_count_is_lost_meanwhile(tmp_path: Path) -> None:
     """Twelve reloads of a target that calls all the time; in the end each call is counted, and no
-    span is of a call that was not made."""
+    span is of one that was not asked for."""
     with collector(tmp_path) as backend, caller() as it, caller() as other:
         every = {"name": "another", "pid": other.pid, "spans": {"slower_than": "1h"}}
         asked: list[dict[str, Any]] = [
@@ -89,9 +88,9 @@ def test_no_count_is_lost_meanwhile(tmp_path: Path) -> None:
             assert scrape.timed("it", "getppid") == made["it"]
             assert scrape.lost() == 0
             assert running.stop() == 0
-        assert {span.name for span in backend.spans()} <= {"python3", "python3.11", "getppid"} | {
-            span.name for span in backend.spans() if "proctree.syscall" in span.attributes
-        }
+        calls = [span for span in backend.spans() if "proctree.syscall" in span.attributes]
+        assert all(span.end_ns - span.start_ns >= 1_000_000 for span in calls)
+        assert not any(span.name in ("getpid", "another") for span in calls)
 
 
 @needs_collector
@@ -106,21 +105,22 @@ def test_processes_come_and_go(story: Path, tmp_path: Path) -> None:
             own = {"name": "it", "pid": tree.pid, "spans": spans}
             return config(backend.http, own, every, otlp=OTLP)
 
-        def sent() -> int:
-            return sum(span.attributes.get("process.pid") == tree.pid for span in backend.spans())
+        def sent() -> list[Span]:
+            return [s for s in backend.spans() if s.attributes.get("process.pid") == tree.pid]
 
         with exporter(text(on), LIFECYCLE) as running:
             reconfigure(running, text(off))
-            backend.until(lambda: sent() == 1, "its span has ended")
+            backend.until(lambda: len(sent()) == 1, "its span has ended")
             reconfigure(running, text(on))
-            assert open_again(running)
-            assert tree.end() == 1 or True
-            backend.until(lambda: sent() == 2, "its second span has ended")
+            tree.go()
+            assert tree.end() == 0
+            backend.until(lambda: len(sent()) == 2, "its second span has ended")
             assert running.stop() == 0
-
-
-def open_again(running: Exporter) -> bool:
-    return running.scrape().value("proctree_target_up", target="it") == 1
+        first, second = sent()
+    assert "process.exit.code" not in first.attributes
+    assert second.attributes["process.exit.code"] == 0
+    assert first.span_id != second.span_id
+    assert first.end_ns <= second.start_ns <= second.end_ns
 
 
 def test_what_a_reload_cannot_do() -> None:

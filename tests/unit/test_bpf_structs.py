@@ -49,6 +49,7 @@ CONSTANTS = {
     },
     "ARGUMENT_PATH": records.ARGUMENT_PATH,
     "ARGUMENT_FD": records.ARGUMENT_FD,
+    "ARGUMENT_EXEC": records.ARGUMENT_EXEC,
     "ERROR_WORDS": records.ERROR_WORDS,
     "MAX_SPAN_RULES": records.MAX_SPAN_RULES,
 }

@@ -36,7 +36,7 @@ def test_a_call_is_below_its_process() -> None:
     above = world.only(10)
     assert call == CallSpan(
         TREE, above.trace_id, call.span_id, above.span_id, 10, 12, "openat", "",
-        WALL + 15_000, WALL + 20_000, "/etc/passwd", "ci",
+        WALL + 15_000, WALL + 20_000, "/etc/passwd", "ci", TREE,
     )  # fmt: skip
     assert len(call.span_id) == 8
 
@@ -65,7 +65,8 @@ def test_a_call_goes_with_its_process_whatever_slot_it_counts_in() -> None:
     """Calls count for the program where a tree is split by it (group_by): spans are the tree's."""
     world = World()
     world.fork(10, ROOT, 10_000)
-    assert (one(world, slot=77).slot, one(world, slot=77).target) == (TREE, "ci")
+    call = one(world, slot=77)
+    assert (call.slot, call.target, call.counted) == (TREE, "ci", 77)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ class CallSpans:
         slot, key, ended_ns, began_ns, ret, tid, code, path = record
         process = self._live.get(key)
         target = self._placing.target_of(process.slot if process else slot)
-        if target is None:
+        if target is None or not target.spans.calls:
             return None
         if process is None:
             parent_id = NO_PARENT
@@ -50,7 +50,7 @@ class CallSpans:
             slot, trace.id, span_id, parent_id, key.tgid, tid, name,
             self._error(name, ret) if ret < 0 else "",
             start_ns, start_ns + max(ended_ns - began_ns, 0),
-            readable(path) if path else "", target.name,
+            readable(path) if path else "", target.name, record.slot,
         )  # fmt: skip
 
     def _error(self, name: str, ret: int) -> str:

@@ -37,7 +37,7 @@ class Exemplars:
             self._younger = younger = {}
         end_ns = span.end_ns
         duration_ns = end_ns - span.start_ns
-        key = (span.slot, span.syscall, bisect_left(self._bounds, duration_ns))
+        key = (span.counted or span.slot, span.syscall, bisect_left(self._bounds, duration_ns))
         younger[key] = (duration_ns, end_ns, span.trace_id, span.span_id)
 
     def by_slot(self) -> dict[int, Recent]:

@@ -75,18 +75,17 @@ class Placing:
         while len(line) + more > trace.room:
             trace = process.chain.next(now_ns)
             line = self._line(process, trace)
-        trace.spare -= max(len(line) - 2, 0)
+        trace.spare -= max(len(line) - 1, 0)
         for one in reversed(line):
             earlier = self.close(one, now_ns, CONTINUED)
             self._open(one, trace, one.moment(now_ns), False, earlier)
         return trace
 
     def _line(self, process: LiveProcess, trace: Trace) -> list[LiveProcess]:
-        """It and those above it that are not in a trace yet: its parent in any case, and of the
-        others as many as the trace has to spare."""
+        """It and those above it that are not in a trace yet: as many as the trace has to spare."""
         found: list[LiveProcess] = []
         one: LiveProcess | None = process
-        while one and one.part.trace is not trace and len(found) < trace.spare + 2:
+        while one and one.part.trace is not trace and len(found) <= trace.spare:
             found.append(one)
             one = self._above(one, trace)
         return found
@@ -125,7 +124,6 @@ class Placing:
         """Its span begins earlier than was known."""
         part = process.part
         part.began_ns, part.start_ns = time_ns, self.clock.wall_ns(time_ns)
-        part.trace.began_ns = min(part.trace.began_ns, time_ns)
 
     def close(self, process: LiveProcess, time_ns: int, ending: Ending) -> tuple[Link, ...]:
         """Ends the open span of a process, and gives the link to it, if it was sent."""

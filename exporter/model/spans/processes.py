@@ -124,11 +124,10 @@ class ProcessSpans:
         for chain in self._placing.chains:
             wanted = self._target(chain.slot) is not None
             for key in chain.old(now_ns) if wanted else chain.open():
-                process = self._live[key]
-                if not wanted:
-                    self._placing.end(process, now_ns, UNFOLLOWED)
-                elif chain.is_old(process.part.trace, now_ns):
-                    self._placing.go_on(process, now_ns)
+                if wanted:
+                    self._placing.go_on(self._live[key], now_ns)
+                else:
+                    self._placing.end(self._live[key], now_ns, UNFOLLOWED)
 
     def forget(self, slot: int, now_ns: int) -> None:
         """A tree is gone, or not followed any more."""
@@ -192,7 +191,7 @@ class ProcessSpans:
         if target is None:
             return None
         born_ns = self._placing.born_ns(key)
-        whole = max(self._since_ns, time_ns - self._limits.age_ns) <= born_ns <= time_ns
+        whole = born_ns >= max(self._since_ns, time_ns - self._limits.age_ns)
         process = self._placing.begin(slot, target, key, time_ns, parent, whole=whole)
         if whole:
             self._placing.starts_at(process, born_ns)

@@ -50,7 +50,11 @@ class Span(NamedTuple):
 
 
 class CallSpan(NamedTuple):
-    """One call: `error` is its errno's name, "" where it did not fail; `path` "" where unknown."""
+    """One call: `error` is its errno's name, "" where it did not fail; `path` "" where unknown.
+
+    `counted` is the slot where it counts, if that is another one: of its program, where a tree is
+    split by that.
+    """
 
     slot: int
     trace_id: bytes
@@ -64,3 +68,4 @@ class CallSpan(NamedTuple):
     end_ns: int
     path: str
     target: str
+    counted: int = 0

@@ -18,7 +18,7 @@ def program_path(path: bytes) -> str:
 
 def program_name(path: bytes) -> str:
     """Its last part, which is never longer than a name in a folder is; "" where there is none."""
-    return readable(path.removesuffix(_DELETED).rstrip(b"/").rpartition(b"/")[2][:_MOST_NAME])
+    return readable(path.removesuffix(_DELETED).rpartition(b"/")[2][:_MOST_NAME])
 
 
 class TextBudget:

@@ -60,7 +60,7 @@ def encode(span: Span) -> bytes:
 
 
 def encode_call(span: CallSpan) -> bytes:
-    _, trace_id, span_id, parent_id, pid, tid, syscall, error, start, end, path, target = span
+    _, trace_id, span_id, parent_id, pid, tid, syscall, error, start, end, path, target, _ = span
     common = _caller(trace_id, parent_id, pid, tid) + _call(syscall, error, target)
     own = _OWN(0x12, 8, span_id, 0x39, start, 0x41, end)
     return common + own + _path(path) if path else common + own
