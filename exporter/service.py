@@ -235,6 +235,7 @@ class Service:
             snapshot=self.snapshot,
             shape=lambda: self._exposition.shape,
             target_of=self._monitor.target_of,
+            last_target_of=self._monitor.last_target_of,
             resource_of=self._monitor.resource_of,
             note=self._exemplars.note if self._exemplars else lambda span: None,
         )

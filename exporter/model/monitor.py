@@ -79,6 +79,10 @@ class Monitor:
         """Whose a slot is, while its tree is exposed; for any thread, as `resource_of` is."""
         return self._accounts.target_of(slot)
 
+    def last_target_of(self, slot: int) -> Target | None:
+        """Also of a tree that is gone: it may be so before anybody asks."""
+        return self._resources.target_of(slot) if self._resources else None
+
     def resource_of(self, slot: int) -> Resource | None:
         """Whose a slot is; None until its tree has its labels, and where OTLP is off."""
         return self._resources.of_slot(slot) if self._resources else None

@@ -27,7 +27,7 @@ class _Known:
 
 class Resources:
     """`facts` tells what is known of a cgroup's container. Not for more than one thread at a time,
-    but for `of_slot`."""
+    but for `of_slot` and `target_of`."""
 
     def __init__(self, place: Place, facts: Callable[[str], Facts | None]) -> None:
         self._place, self._facts = place, facts
@@ -36,12 +36,14 @@ class Resources:
         self._of_set: dict[LabelSet, _Known] = {}
         self._of_slot: dict[int, Resource] = {}
         self._gone: dict[int, Resource] = {}
+        self._targets: dict[int, Target] = {}  # of both
 
     def opened(
         self, slot: int, target: Target, labels: LabelSet, exposed: LabelSet, path: str
     ) -> None:
         """A tree has got its labels. `exposed` are those of the series that it adds to, which may
         be the ones that all share that found no room: spans of such a tree keep its own."""
+        self._targets[slot] = target
         if exposed == labels:
             self._of_slot[slot] = self._decided(target, exposed, path)
             return
@@ -53,7 +55,10 @@ class Resources:
         self._gone[slot] = self._of_slot[slot]  # before it goes: there is always an answer
         del self._of_slot[slot]
         if len(self._gone) > _MOST_GONE:
-            del self._gone[next(iter(self._gone))]
+            oldest = next(iter(self._gone))
+            del self._gone[oldest]
+            if oldest not in self._of_slot:
+                del self._targets[oldest]
 
     def expired(self, exposed: LabelSet) -> None:
         """A label set is exposed no more; if it comes again its Resource is decided anew."""
@@ -66,6 +71,10 @@ class Resources:
     def of_slot(self, slot: int) -> Resource | None:
         """None where the tree has no name yet."""
         return self._of_slot.get(slot) or self._gone.get(slot)
+
+    def target_of(self, slot: int) -> Target | None:
+        """As it was when the tree got its labels, also of one that is gone."""
+        return self._targets.get(slot)
 
     def of_sets(self) -> dict[LabelSet, Resource]:
         """Of all label sets that are exposed."""

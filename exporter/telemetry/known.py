@@ -19,15 +19,18 @@ class Owner(NamedTuple):
 class Owners:
     """A tree that is gone is known for a while: its last events may be on their way.
 
-    `target_of` and `resource_of` may be asked by any thread; this is for one.
+    What it asks may be asked by any thread; this is for one. `target_of` tells of those that are
+    there, `last_target_of` and `resource_of` also of those that were.
     """
 
     def __init__(
         self,
         target_of: Callable[[int], Target | None],
+        last_target_of: Callable[[int], Target | None],
         resource_of: Callable[[int], Resource | None],
     ) -> None:
-        self._target_of, self._resource_of = target_of, resource_of
+        self._target_of, self._last_target_of = target_of, last_target_of
+        self._resource_of = resource_of
         self._known: dict[int, Owner] = {}
         self._gone: set[int] = set()
         self._news = False
@@ -36,6 +39,7 @@ class Owners:
         """None: its tree has no name yet. The target is as the config has it now."""
         known, target = self._known.get(slot), self._target_of(slot)
         if known is None:
+            target = target or self._last_target_of(slot)
             resource = self._resource_of(slot)
             if target and resource:
                 known = self._known[slot] = Owner(target, resource)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -64,7 +65,10 @@ class SpanThread:
     def stop(self, limit_s: float) -> None:
         """What was told until now is queued, and what goes on, as far as it came."""
         self._stopping = True
+        self._events.wake()
         self._thread.join(limit_s)
+        if self._thread.is_alive():
+            log.warning("spans: not all that was told could be made into spans before the end")
 
     def refused(self) -> dict[str, int]:
         return {**self._refused, "held_back": self._waiting.lost}
@@ -126,6 +130,7 @@ class SpanThread:
         now_ns = time.monotonic_ns()
         self._clock.tick()
         self._take(now_ns)
+        self._waiting.give_up(sys.maxsize)
         self._processes.finish(now_ns)
         self._put([])
 

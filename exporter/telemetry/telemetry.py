@@ -30,7 +30,7 @@ from exporter.telemetry.spans import SpanThread
 
 #: Of the time to end: what is told by then is made into spans, and numbers are sent; the rest is
 #: for sending spans.
-_SPANS_BY, _NUMBERS_BY = 0.3, 0.6
+_SPANS_BY, _NUMBERS_BY = 0.5, 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,7 @@ class Model:
     snapshot: Callable[[], Snapshot]
     shape: Callable[[], Shape]
     target_of: Callable[[int], Target | None]
+    last_target_of: Callable[[int], Target | None]
     resource_of: Callable[[int], Resource | None]
     note: Callable[[CallSpan], None]
 
@@ -81,7 +82,8 @@ class Telemetry:
             self._worker = Worker(self._queue, delivery, settings.schedule_delay_ns)
             if kernel.events:
                 self._spans = SpanThread(
-                    kernel.events, self._queue, Owners(model.target_of, model.resource_of),
+                    kernel.events, self._queue,
+                    Owners(model.target_of, model.last_target_of, model.resource_of),
                     SpanLimits(processes=processes), kernel.list_processes, model.note,
                     hold_back_ns,
                 )  # fmt: skip

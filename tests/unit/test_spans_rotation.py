@@ -147,11 +147,11 @@ def test_a_trace_is_mostly_of_what_happens(limit: int) -> None:
 def test_ancestors_of_many_do_not_push_each_other_out() -> None:
     """Where all do not find room in one trace, those above the parent stay behind."""
     world = World(SpanLimits(spans=100))
-    for pid in range(1000):  # 20 lines of 50, each the child of the one before
-        world.fork(100 + pid, 99 + pid if pid % 50 else ROOT, 10_000 + pid)
+    for pid in range(1000):  # 200 lines of 5, each the child of the one before
+        world.fork(100 + pid, 99 + pid if pid % 5 else ROOT, 10_000 + pid)
     for number in range(2000):
         pid = 2000 + number
-        world.fork(pid, 149 + number % 20 * 50, 20_000 + number)
+        world.fork(pid, 104 + number % 200 * 5, 20_000 + number)
         world.exit(pid, 20_000 + number)
     assert len(world.ended) <= 4 * 2000
     world.processes.finish(50_000)
