@@ -11,9 +11,12 @@ import fcntl
 import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 settings.register_profile("proctree", deadline=None)  # no time limits in tests
 settings.load_profile("proctree")
@@ -23,13 +26,21 @@ _BY_NAME = re.compile(
 )
 
 
-@pytest.hookimpl(tryfirst=True)  # before the names of groups are read
+class _ByFile(LoadScopeScheduling):
+    """Tests of a file share fixtures, and so a worker; those that follow by names are one file."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.partition("::")[0]
+        by_name = _BY_NAME.match(Path(path).name) and "/unit/" not in path
+        return "names" if by_name else path
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _ByFile:
+    return _ByFile(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        by_name = _BY_NAME.match(item.path.name) and "unit" not in item.path.parts
-        group = "names" if by_name else item.path.name
-        item.add_marker(pytest.mark.xdist_group("alone" if is_alone(item) else group))
-    items.sort(key=is_alone)  # last, when the others are done
+    items.sort(key=is_alone)  # last, when the others of the file are done
 
 
 def is_alone(item: pytest.Item) -> bool:
