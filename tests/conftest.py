@@ -18,6 +18,8 @@ from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+from tests.kernel.cgroup_tree import ROOT, remove_leftovers
+
 settings.register_profile("proctree", deadline=None)  # no time limits in tests
 settings.load_profile("proctree")
 
@@ -59,6 +61,11 @@ def _room(
     with place.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX if is_alone(request.node) else fcntl.LOCK_SH)
         yield
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if "PYTEST_XDIST_WORKER" not in os.environ and os.geteuid() == 0 and ROOT.exists():
+        remove_leftovers()
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -46,6 +47,16 @@ def remove(top: Path) -> None:
                 break
             except OSError:  # somebody is ending in it
                 continue
+
+
+def remove_leftovers() -> None:
+    """What a run that was killed has left: who follows by names would find it. Each of our names
+    ends with the PID of its run."""
+    for root in (place for place in (ROOT, *ROOT.iterdir()) if (place / "cgroup.procs").exists()):
+        for top in root.glob("proctree-*"):
+            run = re.search(r"[-@](\d+)(\.\w+)?$", top.name)
+            if run and not Path("/proc", run[1]).exists():
+                remove(top)
 
 
 @contextmanager
