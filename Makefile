@@ -40,8 +40,7 @@ run: setup ## follow PID 1 and all its descendants, and publish at http://127.0.
 
 test: setup .tools/bin/prometheus ## run all tests that need Debian's and PyPI's packages; the kernel's too
 	$(call install,$(TEST_PACKAGES))
-	PATH="$(CURDIR)/.tools/bin:$$PATH" $(VENV)/bin/python -m pytest -n 2 --no-loadscope-reorder \
-		$(PYTEST_ARGS)
+	PATH="$(CURDIR)/.tools/bin:$$PATH" $(VENV)/bin/python -m pytest $(PYTEST_ARGS)
 
 # Unpacked, not installed: the package would start a server of its own.
 .tools/bin/prometheus:
