@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from exporter import __version__
 from exporter.kernel.span_events import SpanEvents
-from exporter.model.losses import SPANS, Losses
+from exporter.model.losses import SPANS, TOKEN_BUCKET, Losses
 from exporter.model.resource import Place, Resource
 from exporter.model.snapshot import Snapshot
 from exporter.model.spans.listing import ListFollowed
@@ -110,7 +110,7 @@ class Telemetry:
         spans = dict.fromkeys(SPANS, 0)
         if self._queue:
             spans |= self._queue.counts().dropped
-        spans["token_bucket"] = self._kernel.refused()
+        spans[TOKEN_BUCKET] = self._kernel.refused()
         events = {
             "held_back": refused.get("held_back", 0),
             "process_limit": refused.get(PROCESS_LIMIT, 0),

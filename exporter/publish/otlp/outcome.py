@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-#: Why an export was not taken, or not as it should be: all, so that each is there from the start.
-REASONS = (
-    "bad_answer",  # no OTLP: a redirect, not HTTP, or a 2xx whose body is no response message
-    "bad_request",  # a 4xx or a code that says the request is wrong: path, size, content
-    "other",  # the backend failed in itself (500, INTERNAL), or we did
-    "partial",  # taken, but for some records
-    "timeout",
-    "tls",  # a certificate that is not to be trusted, or cannot be read; no TLS at all
-    "too_many_requests",  # 429, RESOURCE_EXHAUSTED
-    "unauthorized",  # 401, 403, 407, UNAUTHENTICATED, PERMISSION_DENIED
-    "unavailable",  # 502, 503, 504, UNAVAILABLE: somebody answers, and cannot take it now
-    "unreachable",  # no connection, or it broke before an answer
-)
+from exporter.model.losses import EXPORTS as REASONS
+
+__all__ = ["REASONS", "Outcome", "Transport", "taken", "tidy"]
 
 _TEXT_AT_MOST = 500
 

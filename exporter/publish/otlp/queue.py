@@ -15,17 +15,13 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from exporter.model.losses import SPANS, TOKEN_BUCKET
 from exporter.model.resource import Resource
 from exporter.publish.otlp.batch import Item
 from exporter.publish.otlp.outcome import Outcome
 
 #: Why a span that was put is not sent: all, so that each is there from the start.
-DROPPED = (
-    "gave_up",  # the backend was away for as long as we go on with one batch
-    "queue_full",
-    "rejected",  # the backend does not want it
-    "unsent",  # it was not sent when the exporter ended
-)
+DROPPED = tuple(reason for reason in SPANS if reason != TOKEN_BUCKET)
 
 #: Of one request: gRPC servers take 4 MiB, where nobody says more.
 BATCH_BYTES = 3 << 20
