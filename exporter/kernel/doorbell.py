@@ -6,9 +6,6 @@ rest.
 
 from __future__ import annotations
 
-import contextlib
-import os
-import select
 from typing import NamedTuple
 
 from exporter.kernel import records
@@ -31,20 +28,7 @@ class Doorbell:
 
     def __init__(self, fd: int) -> None:
         self._ring = Ring(fd)
-        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._epoll = select.epoll()
-        self._epoll.register(fd, select.EPOLLIN)
-        self._epoll.register(self._wake, select.EPOLLIN)
-
-    def wait(self, seconds: float) -> bool:
-        """True if it rang, or was woken, within so many seconds."""
-        rang = bool(self._epoll.poll(seconds))
-        with contextlib.suppress(BlockingIOError):
-            os.eventfd_read(self._wake)
-        return rang
-
-    def wake(self) -> None:
-        os.eventfd_write(self._wake, 1)
+        self.wait, self.wake = self._ring.wait, self._ring.wake
 
     def take(self) -> list[Event]:
         """All that was said since, but for mere changes of membership."""

@@ -6,7 +6,10 @@ producer's; the data, mapped twice in a row).
 
 from __future__ import annotations
 
+import contextlib
 import mmap
+import os
+import select
 import struct
 from collections.abc import Iterator
 
@@ -28,6 +31,22 @@ class Ring:
         self._theirs = mmap.mmap(
             fd, page + 2 * self._size, mmap.MAP_SHARED, mmap.PROT_READ, offset=page
         )
+
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._epoll = select.epoll()
+        self._epoll.register(fd, select.EPOLLIN)
+        self._epoll.register(self._wake, select.EPOLLIN)
+
+    def wait(self, seconds: float) -> bool:
+        """True if there is a record, or somebody called `wake`, within so many seconds."""
+        came = bool(self._epoll.poll(seconds))
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(self._wake)
+        return came
+
+    def wake(self) -> None:
+        """For any thread, and for signal handlers."""
+        os.eventfd_write(self._wake, 1)
 
     def take(self) -> Iterator[bytes]:
         """All records since the last time, up to the first that is being written.

@@ -5,8 +5,6 @@ Nothing here is counted in metrics: what the ring had no room for is in `Tracing
 
 from __future__ import annotations
 
-import os
-import select
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -104,18 +102,7 @@ class SpanEvents:
 
     def __init__(self, fd: int) -> None:
         self._ring = Ring(fd)
-        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._epoll = select.epoll()
-        self._epoll.register(fd, select.EPOLLIN)
-        self._epoll.register(self._wake, select.EPOLLIN)
-
-    def wait(self, seconds: float) -> bool:
-        """True if something was told, or `wake` was called, within so many seconds."""
-        return bool(self._epoll.poll(seconds))
-
-    def wake(self) -> None:
-        """From now on nobody waits: it is for the end. From any thread."""
-        os.eventfd_write(self._wake, 1)
+        self.wait, self.wake = self._ring.wait, self._ring.wake
 
     def take(self) -> Iterator[Record]:
         """All that was told since, in order."""
