@@ -21,6 +21,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.kernel.cgroup_tree import ROOT, remove_leftovers
 
+collect_ignore = ["vm"]  # they set the clock: scripts/test-vm runs them, by name
+
 settings.register_profile("proctree", deadline=None)  # no time limits in tests
 settings.load_profile("proctree")
 

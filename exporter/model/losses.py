@@ -14,14 +14,14 @@ EVENTS = (
     "process_limit",  # of processes beyond those that can have an open span
     "ring_full",
 )
-TOKEN_BUCKET = "token_bucket"
+TOKEN_BUCKET, UNSENT = "token_bucket", "unsent"
 #: Of spans: of calls that were refused, and of what was made.
 SPANS = (
     "gave_up",  # the backend was away for as long as we go on with one batch
     "queue_full",
     "rejected",  # the backend does not want it
     TOKEN_BUCKET,  # in the kernel: it was never made
-    "unsent",  # it was not sent when the exporter ended
+    UNSENT,  # it was not sent when the exporter ended
 )
 #: Why an export was not taken, or not as it should be: all, so that each is there from the start.
 EXPORTS = (

@@ -62,7 +62,8 @@ class IntervalThread:
         if self._metrics:
             self._metrics.end_by(deadline_ns)
         self._stopping.set()
-        self._thread.join(max(0.0, (deadline_ns - time.monotonic_ns()) / 1e9))
+        if self._thread.ident:
+            self._thread.join(max(0.0, (deadline_ns - time.monotonic_ns()) / 1e9))
         if self._metrics:
             self._metrics.hang_up()
 

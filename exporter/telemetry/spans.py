@@ -6,15 +6,18 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain, islice
 
 from exporter.kernel.clock import Clock
-from exporter.kernel.span_events import Called, SpanEvents
+from exporter.kernel.records import ProcessKey
+from exporter.kernel.span_events import Called, Record, SpanEvents
 from exporter.model.names import Names
 from exporter.model.resource import Resource
 from exporter.model.spans.calls import CallSpans
 from exporter.model.spans.ids import Ids
-from exporter.model.spans.listing import ListFollowed
+from exporter.model.spans.listing import ListFollowed, untold
 from exporter.model.spans.placing import Placing, SpanClock
 from exporter.model.spans.processes import PROCESS_LIMIT, TRACEPARENT_INVALID, ProcessSpans
 from exporter.model.spans.redact import redact
@@ -32,6 +35,9 @@ _WAIT_S = 1.0
 _BATCH_S = 0.05  # after the first event of many, so that there are fewer wake-ups
 _LIST_EVERY_NS = 15 * 10**9
 _SECOND_NS = 10**9
+_PIECE = 128  # records, or spans, between two looks at the clock
+_END_ONE_NS = 50_000  # to end the span of one process, on a busy machine
+_LEAST_FOR_ENDS, _MOST_FOR_ENDS = 0.3, 0.6  # of the time to end
 
 
 class SpanThread:
@@ -55,6 +61,10 @@ class SpanThread:
         self._made: list[tuple[Resource, bytes]] = []
         self._ticked_ns = self._listed_ns = 0
         self._stopping = False
+        self._end_by_ns = sys.maxsize
+        self._for_ends_ns = (0, 0)  # of that, at least and at most
+        self._left: Iterator[Record] | None = None  # what there was no time to learn
+        self.unsent = 0  # spans, or what would have become one, that found no time at the end
         self._thread = threading.Thread(target=self._run, name="spans", daemon=True)
 
     def start(self) -> None:
@@ -62,13 +72,21 @@ class SpanThread:
         self._guarded(self._once)
         self._thread.start()
 
-    def stop(self, limit_s: float) -> None:
-        """What was told until now is queued, and what goes on, as far as it came."""
+    def stop(self, deadline_ns: int) -> None:
+        """Back by the deadline (monotonic). What was told until now is queued, and what goes on, as
+        far as it came; what there is no time for is in `unsent`."""
+        limit_ns = deadline_ns - time.monotonic_ns()
+        self._for_ends_ns = int(limit_ns * _LEAST_FOR_ENDS), int(limit_ns * _MOST_FOR_ENDS)
+        self._end_by_ns = deadline_ns
         self._stopping = True
         self._events.wake()
-        self._thread.join(limit_s)
-        if self._thread.is_alive():
-            log.warning("spans: not all that was told could be made into spans before the end")
+        self.is_done(max(0.0, limit_ns / 1e9))
+
+    def is_done(self, wait_s: float) -> bool:
+        """Whether `unsent` is all, within so long."""
+        if self._thread.ident:
+            self._thread.join(wait_s)
+        return not self._thread.is_alive()
 
     def refused(self) -> dict[str, int]:
         return {**self._refused, "held_back": self._waiting.lost}
@@ -78,7 +96,10 @@ class SpanThread:
             self._guarded(self._once)
             if self._events.wait(_WAIT_S) and not self._stopping:
                 time.sleep(_BATCH_S)
-        self._guarded(self._finish)
+        self._guarded(self._take_last)
+        known = set(self._placing.live)
+        self._guarded(self._end_open)
+        self._guarded(partial(self._count_left, known))
 
     def _guarded(self, work: Callable[[], None]) -> None:
         """A record that cannot be understood costs what was taken with it, and not the thread."""
@@ -92,11 +113,8 @@ class SpanThread:
         due = now_ns - self._ticked_ns >= _SECOND_NS
         if due:
             self._clock.tick()
-            if now_ns - self._listed_ns >= _LIST_EVERY_NS or self._owners.take_news():
-                self._listed_ns = now_ns
-                self._look_around()
         self._take(now_ns)
-        if due:
+        if due and not self._stopping:
             self._ticked_ns = now_ns
             self._waiting.give_up(now_ns)
             self._processes.tick(now_ns)
@@ -105,8 +123,55 @@ class SpanThread:
         self._put([])
 
     def _take(self, now_ns: int) -> None:
+        """What was told is learnt, in its order. Who is new to us and old is looked for before: so
+        that there is a parent for what it made since."""
+        records = self._told(now_ns)
+        while True:
+            piece = list(islice(records, _PIECE))
+            if self._is_listing_due(now_ns):
+                self._listed_ns = now_ns
+                told = [*piece, *records]
+                self._guarded(partial(self._look_around, told))
+                records = iter(told)
+                continue
+            if piece and self._is_late():
+                self._left = chain(piece, records)
+                return
+            self._learn(piece)
+            if len(piece) < _PIECE:
+                return
+
+    def _is_late(self) -> bool:
+        """What is open needs the rest of the time."""
+        least_ns, most_ns = self._for_ends_ns
+        ends_ns = min(max(self._processes.open * _END_ONE_NS, least_ns), most_ns)
+        return time.monotonic_ns() + ends_ns >= self._end_by_ns
+
+    def _told(self, now_ns: int) -> Iterator[Record]:
+        """Since the last time, of trees that have a name."""
+        return self._waiting.sift(self._events.take(), now_ns)
+
+    def _is_listing_due(self, now_ns: int) -> bool:
+        since_ns = now_ns - self._listed_ns
+        return since_ns >= _LIST_EVERY_NS or (since_ns >= _SECOND_NS and self._owners.take_news())
+
+    def _look_around(self, told: list[Record]) -> None:
+        """Who was there before, and who is gone though nobody said so; but for those who are told
+        of, here or until all are listed: what comes until then is added."""
+        now_ns = time.monotonic_ns()
+        found = self._list_processes(self._placing.live.__contains__)
+        told += self._told(now_ns)
+        self._processes.reconcile({listed.key: listed.slot for listed in found}, now_ns)
+        wanted = [listed for listed in untold(found, told) if self._has_spans(listed.slot)]
+        self._processes.adopt(wanted, now_ns)
+
+    def _has_spans(self, slot: int) -> bool:
+        target = self._owners.target_of(slot)
+        return target is not None and target.spans.processes
+
+    def _learn(self, records: list[Record]) -> None:
         calls: list[CallSpan] = []
-        for record in self._waiting.sift(self._events.take(), now_ns):
+        for record in records:
             if type(record) is Called:
                 span = self._calls.span(record)
                 if span:
@@ -115,24 +180,33 @@ class SpanThread:
                 self._processes.learn(record)
         self._put(calls)
 
-    def _look_around(self) -> None:
-        """Who was there before, and who is gone though nobody said so."""
-        now_ns = time.monotonic_ns()
-        found = self._list_processes(self._placing.live.__contains__)
-        self._processes.reconcile({listed.key: listed.slot for listed in found}, now_ns)
-        self._processes.adopt([one for one in found if self._has_spans(one.slot)], now_ns)
-
-    def _has_spans(self, slot: int) -> bool:
-        target = self._owners.target_of(slot)
-        return target is not None and target.spans.processes
-
-    def _finish(self) -> None:
-        now_ns = time.monotonic_ns()
+    def _take_last(self) -> None:
         self._clock.tick()
-        self._take(now_ns)
-        self._waiting.give_up(sys.maxsize)
-        self._processes.finish(now_ns)
+        now_ns = time.monotonic_ns()
+        if self._left is None:
+            self._take(now_ns)
+        else:
+            self._left = chain(self._left, self._told(now_ns))
+
+    def _end_open(self) -> None:
+        """Before anything else that is late: there are spans below them that are sent already."""
+        self.unsent += self._processes.finish(time.monotonic_ns(), self._has_time)
         self._put([])
+
+    def _has_time(self) -> bool:
+        if len(self._made) >= _PIECE:
+            self._put([])
+        return time.monotonic_ns() < self._end_by_ns
+
+    def _count_left(self, known: set[ProcessKey]) -> None:
+        """A call is a span, and so is a process of which nothing was known."""
+        for record in self._left or ():
+            if type(record) is Called:
+                self.unsent += 1
+            elif record.key not in known:
+                known.add(record.key)
+                self.unsent += 1
+        self._waiting.give_up(sys.maxsize)
 
     def _ended(self, span: Span) -> None:
         owner = self._owners.of(span.slot)

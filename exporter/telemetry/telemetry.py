@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from exporter import __version__
 from exporter.kernel.span_events import SpanEvents
-from exporter.model.losses import SPANS, TOKEN_BUCKET, Losses
+from exporter.model.losses import SPANS, TOKEN_BUCKET, UNSENT, Losses
 from exporter.model.resource import Place, Resource
 from exporter.model.snapshot import Snapshot
 from exporter.model.spans.listing import ListFollowed
@@ -28,9 +29,12 @@ from exporter.telemetry.intervals import IntervalThread, MetricsExport
 from exporter.telemetry.known import Owners
 from exporter.telemetry.spans import SpanThread
 
+log = logging.getLogger(__name__)
+
 #: Of the time to end: what is told by then is made into spans, and numbers are sent; the rest is
 #: for sending spans.
-_SPANS_BY, _NUMBERS_BY = 0.5, 0.7
+_SPANS_BY, _NUMBERS_BY = 0.7, 0.8
+_COUNTING_S = 0.25  # after that time, for what is left to be counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +102,27 @@ class Telemetry:
         """What is on its way gets its last chance, within `shutdown_timeout`."""
         limit_ns, now_ns = self._settings.shutdown_timeout_ns, time.monotonic_ns()
         if self._spans:
-            self._spans.stop(limit_ns * _SPANS_BY / 1e9)
+            self._spans.stop(now_ns + int(limit_ns * _SPANS_BY))
         share = _NUMBERS_BY if self._worker else 1
         self._intervals.stop(now_ns + int(limit_ns * share))
         if self._worker:
             self._worker.close(now_ns + limit_ns)
+        self._tell_losses()
+
+    def _tell_losses(self) -> None:
+        """Last of all: what comes too late for the queue counts as well."""
+        is_all = self._spans is None or self._spans.is_done(_COUNTING_S)
+        losses = self.losses()
+        lost = {**losses.events, **losses.spans}
+        del lost[TOKEN_BUCKET]  # that is what it is for
+        told = ", ".join(f"{reason} {number}" for reason, number in lost.items() if number)
+        if lost[UNSENT] or not is_all:
+            log.warning(
+                "OTLP: %s%d spans could not be sent before the end; lost in all: %s",
+                "" if is_all else "at least ", lost[UNSENT], told or "unknown",
+            )  # fmt: skip
+        elif told:
+            log.warning("OTLP: lost in all: %s", told)
 
     def losses(self) -> Losses:
         """So far; from any thread."""
@@ -110,6 +130,8 @@ class Telemetry:
         spans = dict.fromkeys(SPANS, 0)
         if self._queue:
             spans |= self._queue.counts().dropped
+        if self._spans:
+            spans[UNSENT] += self._spans.unsent
         spans[TOKEN_BUCKET] = self._kernel.refused()
         events = {
             "held_back": refused.get("held_back", 0),

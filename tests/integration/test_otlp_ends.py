@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.caller import caller
-from tests.harness import build
+from tests.harness import PATIENCE_S, build, exporter, workload
 from tests.kernel.cgroup_tree import cgroup, version_2
-from tests.kernel.spans import traced
+from tests.kernel.spans import config, traced
+from tests.kernel.trees import until
+from tests.unit.otlp_server import deaf
 
-TREES, CALLS = 61, 13
+TREES, CALLS, SLEEPERS = 61, 13, 307
 EVERY = {"processes": True, "syscalls": ["getppid"], "max_per_second": 1_000_000}
 
 
@@ -53,3 +56,21 @@ def test_the_end_comes_while_nothing_happens() -> None:
     with caller() as it, traced({"name": "it", "pid": it.pid, "spans": EVERY}) as exported:
         (span,) = exported.end()
     assert (span.pid, span.attributes["proctree.continued"]) == (it.pid, True)
+
+
+def test_an_end_without_time() -> None:
+    """It comes all the same, and the last word is how many spans were not sent: all that lived."""
+    script = f"for i in $(seq {SLEEPERS}); do sleep 1000 & done; read x"
+    with deaf() as (port, _), workload(Path("/bin/sh"), "-c", script) as tree:
+        target = {"name": "it", "pid": tree.pid, "spans": EVERY}
+        text = config(f"http://127.0.0.1:{port}", target, otlp={"shutdown_timeout": "1ms"})
+        with exporter(text) as running:
+            until(running, lambda s: s.value("proctree_tree_processes", target="it") > SLEEPERS)
+            running.process.terminate()
+            assert running.process.wait(PATIENCE_S) == 0
+            told = re.findall(r"\d+ spans could not be sent.*", running.log)
+            assert "Traceback" not in running.log
+    (line,) = told
+    number = SLEEPERS + 1
+    assert line.startswith(f"{number} spans could not be sent before the end")
+    assert f"lost in all: unsent {number}" in line

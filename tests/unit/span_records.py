@@ -50,20 +50,17 @@ def redact(text: bytes) -> tuple[str, ...]:
 
 
 def traceparent(trace: int, span: int, flags: int = 1) -> bytes:
-    """As it stands in an environment."""
-    return b"TRACEPARENT=00-%032x-%016x-%02x\0" % (trace, span, flags)
+    """The value of the variable."""
+    return b"00-%032x-%016x-%02x" % (trace, span, flags)
 
 
-def parse_traceparent(environ: bytes) -> Joined | None:
+def parse_traceparent(value: bytes) -> Joined | None:
     """Enough of W3C's for a test: the real one has tests of its own."""
-    for variable in environ.split(b"\0"):
-        if variable.startswith(b"TRACEPARENT="):
-            parts = variable.removeprefix(b"TRACEPARENT=").split(b"-")
-            if [len(part) for part in parts] != [2, 32, 16, 2]:
-                return None
-            trace, span, flags = map(bytes.fromhex, (part.decode() for part in parts[1:]))
-            return trace, span, flags[0]
-    return None
+    parts = value.split(b"-")
+    if [len(part) for part in parts] != [2, 32, 16, 2]:
+        return None
+    trace, span, flags = map(bytes.fromhex, (part.decode() for part in parts[1:]))
+    return trace, span, flags[0]
 
 
 def in_order() -> Callable[[int], bytes]:
@@ -108,8 +105,9 @@ class World:
         text = b"".join(argument + b"\0" for argument in arguments)
         self.processes.learn(Argued(slot, key(pid), time_ns, text))
 
-    def environ(self, pid: int, time_ns: int, text: bytes, slot: int = TREE) -> None:
-        self.processes.learn(Environed(slot, key(pid), time_ns, text))
+    def environ(self, pid: int, time_ns: int, value: bytes, slot: int = TREE) -> None:
+        """Of the TRACEPARENT in it."""
+        self.processes.learn(Environed(slot, key(pid), time_ns, value))
 
     def setsid(self, pid: int, time_ns: int) -> None:
         self.processes.learn(SessionSet(TREE, key(pid), time_ns))

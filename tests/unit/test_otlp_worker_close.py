@@ -34,8 +34,8 @@ def test_close_sends(server: OtlpServer) -> None:
     assert it.dropped() == {"unsent": 1}
 
 
-def test_close_tries_once(server: OtlpServer, caplog: pytest.LogCaptureFixture) -> None:
-    """A backend that cannot take them now has each batch once; all are counted, and told."""
+def test_close_tries_once(server: OtlpServer) -> None:
+    """A backend that cannot take them now has each batch once; all are counted."""
     it = Exporting(server.endpoint())
     server.otherwise = status(503, Retry_After="100")
     it.queue.put_many(items(100))
@@ -46,7 +46,6 @@ def test_close_tries_once(server: OtlpServer, caplog: pytest.LogCaptureFixture) 
     assert sorted(received(server)) == sorted(span_names(100))
     assert it.dropped() == {"unsent": 100}
     assert it.failed() == {"unavailable": 10}
-    assert "100 spans could not be sent before the end" in caplog.text
 
 
 def test_close_in_backoff(server: OtlpServer) -> None:
@@ -75,9 +74,7 @@ def test_close_on_a_black_hole(scheme: str, caplog: pytest.LogCaptureFixture) ->
         it.worker._thread.join(PATIENCE_S)
         assert not it.worker._thread.is_alive()
         assert it.dropped() == {"unsent": 50}
-        assert [it.getMessage() for it in caplog.records] == [
-            "OTLP: 50 spans could not be sent before the end"
-        ]
+        assert caplog.text == ""
 
 
 def test_close_when_names_hang(monkeypatch: pytest.MonkeyPatch) -> None:

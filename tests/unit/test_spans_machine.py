@@ -97,12 +97,11 @@ class Machine(RuleBasedStateMachine):
         self.world.exec(life.pid, self.now, path, slot=life.slot)
         self.hear(life.pid)
         self.world.args(life.pid, self.now, b"sh", b"-c", slot=life.slot)
-        environ = b""
         if 1 <= joins <= 3:
-            environ = traceparent(joins, 4 - joins, flags=data.draw(mostly))
+            value = traceparent(joins, 4 - joins, flags=data.draw(mostly))
+            self.world.environ(life.pid, self.now, value, slot=life.slot)
         elif joins == 4:
-            environ = b"TRACEPARENT=00-\xff\0"
-        self.world.environ(life.pid, self.now, environ, slot=life.slot)
+            self.world.environ(life.pid, self.now, b"00-\xff", slot=life.slot)
         self.hear(life.pid)
 
     @precondition(lambda self: self.lives)

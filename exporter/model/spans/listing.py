@@ -7,6 +7,7 @@ from pathlib import Path
 
 from exporter.kernel import procfs
 from exporter.kernel.records import PROCESS_ALIVE, Process, ProcessKey
+from exporter.kernel.span_events import Forked, Record
 from exporter.model.spans.processes import Listed
 
 #: All that are followed now; told which are known, so that these are not looked up.
@@ -22,6 +23,13 @@ def followed(
         for process in processes
         if process.flags & PROCESS_ALIVE and process.member.tree_slot
     ]
+
+
+def untold(listed: Iterable[Listed], records: Iterable[Record]) -> list[Listed]:
+    """Without those whose birth is told of by records that are still to be learnt: these begin
+    when that is learnt, and so below what their parent's span is by then."""
+    born = {record.key for record in records if type(record) is Forked}
+    return [found for found in listed if found.key not in born]
 
 
 def _listed(process: Process, proc: Path, *, look: bool) -> Listed:

@@ -9,7 +9,7 @@ from exporter.kernel.records import ProcessKey
 from exporter.model.spans.endings import CONTINUED, Ending
 from exporter.model.spans.ids import Ids
 from exporter.model.spans.parts import LiveProcess, Part
-from exporter.model.spans.span import NO_PARENT, Link, Span
+from exporter.model.spans.span import Link, Span
 from exporter.model.spans.text import TextBudget
 from exporter.model.spans.traces import Chains, Joined, SpanLimits, Trace
 from exporter.model.target import Target
@@ -101,9 +101,8 @@ class Placing:
     ) -> None:
         span_id = self._ids.span()
         wall_ns = self.clock.wall_ns(time_ns)
-        process.part = Part(
-            trace, span_id, NO_PARENT, time_ns, wall_ns, links, whole, first=not links
-        )
+        entry = process.entry_of(trace)
+        process.part = Part(trace, span_id, entry, time_ns, wall_ns, links, whole, first=not links)
         self.hang(process)
         if not (process.part.parent_id or links) and trace.earlier:
             process.part.links = (trace.earlier,)
@@ -112,9 +111,9 @@ class Placing:
         process.chain.enter(trace, process.key)
 
     def hang(self, process: LiveProcess) -> None:
-        """Puts the open span of a process below its parent's, if that is in the same trace."""
+        """Puts the open span of a process below its parent's, if that is in the same trace; else it
+        stays where it is, maybe below an earlier part of that."""
         part = process.part
-        part.parent_id = process.entry_of(part.trace)
         above = self._above(process, part.trace)
         if above and above.part.trace is part.trace:
             part.parent_id = above.part.span_id

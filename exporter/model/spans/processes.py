@@ -26,7 +26,6 @@ from exporter.model.spans.endings import (
     MOVED,
     UNFOLLOWED,
     UNKNOWN_END,
-    Ending,
     ending_of,
 )
 from exporter.model.spans.execs import Execs
@@ -90,12 +89,15 @@ class ProcessSpans:
             self._of_known[type(record)](process, record)
 
     def adopt(self, listed: Iterable[Listed], now_ns: int) -> None:
-        """Takes up who is alive and has no span: to be called with a whole listing, before anything
-        is learnt that the kernel told since. Who is known already stays as it is."""
+        """Takes up who is alive and has no span: to be called with a whole listing, but for those
+        who are `untold` otherwise (listing.py), before anything is learnt that the kernel told
+        since. Who is known already stays as it is."""
         for found in sorted(listed, key=lambda found: found.key.start_ns):  # parents first
             process = self._live.get(found.key)
             if process is None:
-                process = self._begin(found.slot, found.key, now_ns, found.parent, whole=False)
+                # Who was made while the listing went on is younger than that.
+                time_ns = max(now_ns, self._placing.born_ns(found.key))
+                process = self._begin(found.slot, found.key, time_ns, found.parent, whole=False)
             if process and not process.name:
                 name = program_name(found.path) or found.name
                 self._execs.runs(process, name, program_path(found.path))
@@ -131,16 +133,19 @@ class ProcessSpans:
 
     def forget(self, slot: int, now_ns: int) -> None:
         """A tree is gone, or not followed any more."""
-        self._end_all(UNFOLLOWED, now_ns, [p for p in self._live.values() if p.slot == slot])
+        for process in [p for p in self._live.values() if p.slot == slot]:
+            self._placing.end(process, now_ns, UNFOLLOWED)
         self._placing.chains.forget(slot)
 
-    def finish(self, now_ns: int) -> None:
-        """We end; they live. So that their last part arrives, it ends as if it went on."""
-        self._end_all(CONTINUED, now_ns, list(self._live.values()))
-
-    def _end_all(self, ending: Ending, now_ns: int, processes: list[LiveProcess]) -> None:
-        for process in processes:
-            self._placing.end(process, now_ns, ending)
+    def finish(self, now_ns: int, has_time: Callable[[], bool] = lambda: True) -> int:
+        """We end; they live. So that their last part arrives, it ends as if it went on; first of
+        those that have spans below them. How many there was no time for."""
+        left = sorted(self._live.values(), key=lambda process: not process.part.referenced)
+        for number, process in enumerate(left):
+            if not has_time():
+                return sum(not process.chain.muted for process in left[number:])
+            self._placing.end(process, now_ns, CONTINUED)
+        return 0
 
     # Records
 

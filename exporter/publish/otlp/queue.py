@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from exporter.model.losses import SPANS, TOKEN_BUCKET
+from exporter.model.losses import SPANS, TOKEN_BUCKET, UNSENT
 from exporter.model.resource import Resource
 from exporter.publish.otlp.batch import Item
 from exporter.publish.otlp.outcome import Outcome
@@ -63,7 +63,7 @@ class SpanQueue:
         with self._lock:
             self._put += len(items)
             if self._closed:
-                self._dropped["unsent"] += len(items)
+                self._dropped[UNSENT] += len(items)
                 return 0
             room = self._size - len(self._items)
             fit = items if len(items) <= room else items[:room]
@@ -104,7 +104,7 @@ class SpanQueue:
             elif not outcome.retryable:
                 self._dropped["rejected"] += number
             else:
-                self._dropped["unsent" if self._closed else "gave_up"] += number
+                self._dropped[UNSENT if self._closed else "gave_up"] += number
 
     def close(self) -> None:
         """What is put from now on is dropped; what is queued can still be taken, without a wait."""
@@ -120,7 +120,7 @@ class SpanQueue:
         """Drops what is queued, and what is on its way; how many that were."""
         with self._lock:
             left = len(self._items) + self._taken
-            self._dropped["unsent"] += left
+            self._dropped[UNSENT] += left
             self._items.clear()
             self._bytes = self._taken = 0
             return left

@@ -15,20 +15,23 @@ from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.trace.v1 import trace_pb2
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
-from exporter.model.spans.span import Attributes, CallSpan, Span, Value
+from exporter.model.spans.span import Attributes, CallSpan, Event, Span, Value
 from exporter.publish.otlp.attributes import clean, key_value
+from exporter.publish.protobuf import varint
 
 #: Of a text, in UTF-8; backends cut it, or refuse the whole batch.
 MOST_BYTES = 4096
 
 _INTERNAL = trace_pb2.Span.SPAN_KIND_INTERNAL
 _SAMPLED = 1
+#: A length follows: Span.attributes = 9, Span.events = 11, Span.Event.attributes = 3.
+_ATTRIBUTES, _EVENTS, _OF_EVENT = b"\x4a", b"\x5a", b"\x1a"
 #: span_id = 2, eight bytes; start_time_unix_nano = 7 and end_time_unix_nano = 8, fixed64.
 _OWN = Struct("<BB8sBQBQ").pack
 
 
 def encode(span: Span) -> bytes:
-    return trace_pb2.Span(
+    own = trace_pb2.Span(
         trace_id=span.trace_id,
         span_id=span.span_id,
         parent_span_id=span.parent_id,
@@ -37,15 +40,6 @@ def encode(span: Span) -> bytes:
         kind=_INTERNAL,
         start_time_unix_nano=span.start_ns,
         end_time_unix_nano=span.end_ns,
-        attributes=_key_values(span.attributes),
-        events=[
-            trace_pb2.Span.Event(
-                name=_cut(event.name),
-                time_unix_nano=event.time_ns,
-                attributes=_key_values(event.attributes),
-            )
-            for event in span.events
-        ],
         dropped_events_count=span.dropped_events,
         links=[
             trace_pb2.Span.Link(
@@ -57,6 +51,25 @@ def encode(span: Span) -> bytes:
         ],
         status=None if span.error is None else _error(span.error),
     ).SerializeToString()
+    return b"".join((own, *_pairs(_ATTRIBUTES, span.attributes), *map(_event, span.events)))
+
+
+def _event(event: Event) -> bytes:
+    """Span.events, one of them."""
+    own = trace_pb2.Span.Event(name=_cut(event.name), time_unix_nano=event.time_ns)
+    body = b"".join((own.SerializeToString(), *_pairs(_OF_EVENT, event.attributes)))
+    return _EVENTS + varint(len(body)) + body
+
+
+def _pairs(tag: bytes, attributes: Attributes) -> list[bytes]:
+    return [tag + _pair(key, value) for key, value in attributes]
+
+
+@lru_cache(maxsize=512, typed=True)
+def _pair(key: str, value: Value) -> bytes:
+    """A KeyValue behind its length. Most are the same in many spans, and some twice in one."""
+    body = key_value(key, _short(value)).SerializeToString()
+    return varint(len(body)) + body
 
 
 def encode_call(span: CallSpan) -> bytes:

@@ -36,7 +36,7 @@ class Worker:
     def close(self, deadline_ns: int) -> None:
         """Back by the deadline (monotonic), whatever the backend does.
 
-        Each batch that is queued gets one try; what is left then is counted as `unsent` and told.
+        Each batch that is queued gets one try; what is left then is counted as `unsent`.
         To be called from one thread; again without effect.
         """
         if self._closed:
@@ -48,9 +48,6 @@ class Worker:
             self._thread.join(max(0.0, (deadline_ns - time.monotonic_ns()) / 1e9))
         self._queue.abandon()  # first, so that what the hanging up causes is not counted as well
         self._delivery.hang_up()
-        unsent = self._queue.counts().dropped["unsent"]
-        if unsent:
-            log.warning("OTLP: %d spans could not be sent before the end", unsent)
 
     def _run(self) -> None:
         while True:
