@@ -43,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
         "--web.telemetry-path", dest="telemetry_path", default="/metrics", metavar="PATH",
         help="where the metrics are (default %(default)s)",
     )  # fmt: skip
+    _add_web_config(web)
     web.add_argument(
         "--web.enable-lifecycle", dest="lifecycle", action="store_true",
         help="allow POST /-/reload",
@@ -56,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
         "check", help="validate a config, say what it costs and whom it means", allow_abbrev=False
     )
     _add_config(check)
+    _add_web_config(check)
     check.add_argument(
         "--estimate-series", dest="estimate_trees", type=_trees, nargs="?", const=0,
         metavar="TREES",
@@ -99,6 +101,13 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def _add_web_config(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--web.config.file", dest="web_config_file", default="", metavar="FILE",
+        help="TLS and passwords, in the format of Prometheus' exporter-toolkit",
+    )  # fmt: skip
+
+
 def _add_paths(parser: argparse.ArgumentParser) -> None:
     paths = parser.add_argument_group("paths", "where the node's file systems are")
     for name, default in (
@@ -130,7 +139,7 @@ def _serve(args: argparse.Namespace) -> int:
     logs.configure(args.log_level, args.log_format)
     flags = Flags(args.telemetry_path, args.lifecycle, args.api)
     address = parse_address(args.listen_address)
-    options = Options(args.config_file, address, flags, _paths(args))
+    options = Options(args.config_file, address, flags, _paths(args), args.web_config_file)
     Service(options).run()
     return GOOD
 
@@ -147,8 +156,20 @@ def _check(args: argparse.Namespace) -> int:
     if args.explain_pid is not None:
         print(explain(args.config_file, _paths(args), args.explain_pid))
         return GOOD
-    print(report(args.config_file, args.cgroupfs, args.sysfs, args.estimate_trees))
+    web = _check_web(args.web_config_file) if args.web_config_file else []
+    told = report(args.config_file, args.cgroupfs, args.sysfs, args.estimate_trees)
+    print("\n".join([told, *web]))
     return GOOD
+
+
+def _check_web(file: str) -> list[str]:
+    from exporter.config.web import describe, load
+
+    web = load(file)
+    return [
+        *(f"{w.file}:{w.line}:{w.column}: warning: {w.message}" for w in web.warnings),
+        describe(web),
+    ]
 
 
 def _doctor(args: argparse.Namespace) -> int:

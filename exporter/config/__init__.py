@@ -12,4 +12,6 @@ On the way: compose.py (YAML's events -> nodes.py, strictly; scalar.py says what
 section.py (one mapping against the catalog), targets.py, selectors.py and spans.py (one target),
 otlp.py, assemble.py (the whole) with checks.py, pattern_checks.py and span_checks.py (what concerns
 several targets at once). report.py collects the mistakes.
+
+web*.py read --web.config.file, which has keys of its own: web.py is its way in.
 """

@@ -11,5 +11,6 @@ From a snapshot to bytes, in this order:
 
 Over HTTP:
 - listen: where; site: what is served at which path
+- web/: what --web.config.file asks of clients before the site answers
 - server: the server; connection: which of its connections go when there are too many
 """

@@ -20,6 +20,7 @@ _RESET = struct.pack("ii", 1, 0)  # struct linger: on, for no time
 class Limits:
     """Seconds, and how many."""
 
+    handshake_s: float = 10  # for all of it, where there is TLS
     head_s: float = 10  # without a byte, once a request has begun
     idle_s: float = 310  # Go's clients let go after 5 minutes: let them be the first
     write_s: float = 30  # for a whole response

@@ -9,14 +9,18 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from http.client import LineTooLong
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from exporter.model.web import Web
 from exporter.publish.connection import Crowd, Doing, Limits
 from exporter.publish.listen import Address, listen
 from exporter.publish.site import Request, Site
+from exporter.publish.web.guard import Guard
+from exporter.publish.web.handshake import encrypted, say_goodbye
 
 log = logging.getLogger(__name__)
 
@@ -26,18 +30,25 @@ _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class Server(ThreadingHTTPServer):
-    """Listens from the start (ServiceError if it cannot), answers from start() to stop()."""
+    """Listens from the start (ServiceError if it cannot), answers from start() to stop().
+
+    `current` tells what is asked of clients now; by default nothing is.
+    """
 
     block_on_close = False
 
-    def __init__(self, address: Address, site: Site, limits: Limits | None = None) -> None:
+    def __init__(
+        self, address: Address, site: Site, limits: Limits | None = None,
+        current: Callable[[], Web] = Web,
+    ) -> None:  # fmt: skip
         listener = listen(address)
         #: Where it listens, with the port that it was given.
         self.address = Address(*listener.getsockname()[:2])
         super().__init__(self.address, _Handler, bind_and_activate=False)
         self.socket.close()
         self.socket = listener
-        self.site, self.limits = site, limits or Limits()
+        self.guard, self.limits = Guard(site, current), limits or Limits()
+        self._current = current
         self.crowd = Crowd(self.limits)
         self._stopping = threading.Event()
         # There is no need to poll for the end: stop() wakes it.
@@ -80,6 +91,32 @@ class Server(ThreadingHTTPServer):
             self.crowd.make_room()
             raise
 
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """In the thread of the connection, its handshake included."""
+        tls = self._current().tls
+        if tls is None:
+            _Handler(request, client_address, self)
+        else:
+            try:
+                connection = encrypted(request, tls, self.limits.handshake_s)
+            except OSError:
+                self._linger(request)
+                raise
+            with connection:
+                _Handler(connection, client_address, self, request)
+                say_goodbye(connection)
+        self._linger(request)
+
+    def _linger(self, request: socket.socket) -> None:
+        """A close with bytes unread would reset the connection, and take the response along."""
+        deadline = time.monotonic() + self.limits.linger_s
+        with suppress(OSError):  # the client is gone, or out of time
+            request.shutdown(socket.SHUT_WR)
+            while (left := deadline - time.monotonic()) > 0:
+                request.settimeout(left)
+                if not request.recv(1 << 16):
+                    break
+
     def close_request(self, request: Any) -> None:
         self.crowd.leave(request)
         super().close_request(request)
@@ -115,16 +152,12 @@ class _Handler(BaseHTTPRequestHandler):
     error_content_type = "text/plain; charset=utf-8"
     error_message_format = "%(message)s\n"
 
-    def handle(self) -> None:
-        super().handle()
-        # A close with bytes unread would reset the connection, and take the response along.
-        self.connection.shutdown(socket.SHUT_WR)
-        deadline = time.monotonic() + self.server.limits.linger_s
-        with suppress(TimeoutError):
-            while (left := deadline - time.monotonic()) > 0:
-                self.connection.settimeout(left)
-                if not self.connection.recv(1 << 16):
-                    break
+    def __init__(
+        self, connection: Any, address: Any, server: Server, raw: socket.socket | None = None
+    ) -> None:
+        """`raw` is what the crowd knows and cuts off: the connection itself, but for TLS."""
+        self.raw = raw or connection
+        super().__init__(connection, address, server)
 
     def handle_one_request(self) -> None:
         """The library's, after a wait of its own for the first byte."""
@@ -152,11 +185,14 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in self.headers:
             self.close_connection = True  # a body is of no use to us, and left unread
         crowd, get = self.server.crowd, self.headers.get_all
-        crowd.note(self.connection, Doing.WORKING)
+        crowd.note(self.raw, Doing.WORKING)
         accept, encodings = get("Accept", []), get("Accept-Encoding", [])
-        request = Request(self.command, self.path, ",".join(accept), ",".join(encodings))
-        response = self.server.site.answer(request)
-        crowd.note(self.connection, Doing.SENDING, len(response.body))
+        request = Request(
+            self.command, self.path, ",".join(accept), ",".join(encodings),
+            self.headers.get("Authorization", ""), self.client_address[0],
+        )  # fmt: skip
+        response = self.server.guard.answer(request)
+        crowd.note(self.raw, Doing.SENDING, len(response.body))
         self.connection.settimeout(self.server.limits.write_s)
         try:
             self.send_response(response.status)
@@ -171,7 +207,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(response.body)
         except TimeoutError as e:
             raise ConnectionAbortedError("the client does not read") from e
-        crowd.note(self.connection, Doing.READING)
+        crowd.note(self.raw, Doing.READING)
 
     def end_headers(self) -> None:
         self.send_header("X-Content-Type-Options", "nosniff")  # label values are hostile: no HTML

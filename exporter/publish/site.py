@@ -60,6 +60,8 @@ class Request:
     target: str  # a path and a query, or, from a proxy, a whole URL
     accept: str = ""
     accept_encoding: str = ""
+    authorization: str = field(default="", repr=False)
+    client: str = ""  # its address
 
     @property
     def path(self) -> str:
@@ -87,7 +89,7 @@ class _Turns:
     def take(self, make: Callable[[], Response]) -> Response:
         if not self._places.acquire(blocking=False):
             text = "Too many requests at once, come again."
-            return _text(text, HTTPStatus.SERVICE_UNAVAILABLE)
+            return text_response(text, HTTPStatus.SERVICE_UNAVAILABLE)
         try:
             with self._turn:
                 return make()
@@ -105,7 +107,7 @@ class Site:
         self._scrapes, self._jobs = _Turns(), _Turns()
         self._pages: dict[str, tuple[str, Callable[[Request], Response]]] = {
             "/": ("GET, HEAD", self._index),
-            "/-/healthy": ("GET, HEAD", lambda _: _text("proctree-exporter is healthy.")),
+            "/-/healthy": ("GET, HEAD", lambda _: text_response("proctree-exporter is healthy.")),
             "/-/ready": ("GET, HEAD", self._ready),
             "/-/reload": ("POST", self._reload),
             "/api/v1/targets": ("GET, HEAD", self._api_targets),
@@ -116,11 +118,11 @@ class Site:
         """Never raises: what fails is one line, here and in the log, and no traceback."""
         path = request.path
         if path not in self._pages:
-            return _text("There is nothing here; see /", HTTPStatus.NOT_FOUND)
+            return text_response("There is nothing here; see /", HTTPStatus.NOT_FOUND)
         methods, page = self._pages[path]
         if request.method not in methods.split(", "):
             text = f"{request.method} is not for {path}, only {methods}"
-            return _text(text, HTTPStatus.METHOD_NOT_ALLOWED, {"Allow": methods})
+            return text_response(text, HTTPStatus.METHOD_NOT_ALLOWED, {"Allow": methods})
         try:
             return page(request)
         except Exception as e:
@@ -128,12 +130,12 @@ class Site:
             if not isinstance(e, ProctreeError):
                 reason = f"{type(e).__name__}: {reason}"
             log.error("%s failed: %s", path, reason)
-            return _text(f"{path} failed: {reason}", HTTPStatus.INTERNAL_SERVER_ERROR)
+            return text_response(f"{path} failed: {reason}", HTTPStatus.INTERNAL_SERVER_ERROR)
 
     def _ready(self, _: Request) -> Response:
         if self._exporter.ready():
-            return _text("proctree-exporter is ready.")
-        return _text("proctree-exporter is not ready.", HTTPStatus.SERVICE_UNAVAILABLE)
+            return text_response("proctree-exporter is ready.")
+        return text_response("proctree-exporter is not ready.", HTTPStatus.SERVICE_UNAVAILABLE)
 
     def _metrics(self, request: Request) -> Response:
         if not self._exporter.ready():
@@ -153,20 +155,24 @@ class Site:
     def _reload(self, _: Request) -> Response:
         if not self._flags.lifecycle:
             text = "Reloading over HTTP is off; --web.enable-lifecycle allows it."
-            return _text(text, HTTPStatus.FORBIDDEN)
+            return text_response(text, HTTPStatus.FORBIDDEN)
 
         def make() -> Response:
             try:
                 self._exporter.reload()
             except ProctreeError as e:
-                return _text(f"failed to reload config: {e}", HTTPStatus.INTERNAL_SERVER_ERROR)
-            return _text("The config is reloaded.")
+                return text_response(
+                    f"failed to reload config: {e}", HTTPStatus.INTERNAL_SERVER_ERROR
+                )
+            return text_response("The config is reloaded.")
 
         return self._jobs.take(make)
 
     def _api_targets(self, _: Request) -> Response:
         if not self._flags.api:
-            return _text("The API is off; --web.enable-api allows it.", HTTPStatus.FORBIDDEN)
+            return text_response(
+                "The API is off; --web.enable-api allows it.", HTTPStatus.FORBIDDEN
+            )
 
         def make() -> Response:
             # In ASCII, lone surrogates included: as valid as JSON gets.
@@ -193,9 +199,10 @@ class Site:
         return self._jobs.take(make)
 
 
-def _text(
+def text_response(
     text: str, status: HTTPStatus = HTTPStatus.OK, headers: Mapping[str, str] | None = None
 ) -> Response:
+    """One line."""
     return Response(status, f"{text}\n".encode("utf-8", "replace"), TEXT, headers or {})
 
 

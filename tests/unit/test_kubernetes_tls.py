@@ -10,24 +10,15 @@ import pytest
 from exporter.metadata.kubernetes.client import Client
 from exporter.metadata.kubernetes.failure import Failure
 from tests.integration.kube.certificates import Pair, authority, signed
+from tests.unit import certificates
 from tests.unit.kube_server import kube_server, listed
 
 SECRET = "eyJhbGciOiJSUzI1NiJ9.c2VjcmV0"
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("certificates")
-
-
-@pytest.fixture(scope="module")
-def ca(folder: Path) -> Pair:
-    return authority(folder, "ca")
-
-
-@pytest.fixture(scope="module")
-def pair(folder: Path, ca: Pair) -> Pair:
-    return signed(folder, "server", by=ca)
+folder = certificates.folder
+ca = certificates.ca
+pair = certificates.pair
 
 
 def get(client: Client) -> None:

@@ -9,23 +9,13 @@ import pytest
 from exporter.publish.otlp.grpc import GrpcTransport
 from exporter.publish.otlp.outcome import Outcome
 from tests.integration.kube.certificates import Pair, authority, signed
+from tests.unit import certificates
 from tests.unit.otlp_delivery import LONG_NS, request
 from tests.unit.otlp_grpc_server import grpc_server, ran, send
 
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("certificates")
-
-
-@pytest.fixture(scope="module")
-def ca(folder: Path) -> Pair:
-    return authority(folder, "ca")
-
-
-@pytest.fixture(scope="module")
-def pair(folder: Path, ca: Pair) -> Pair:
-    return signed(folder, "server", by=ca)
+folder = certificates.folder
+ca = certificates.ca
+pair = certificates.pair
 
 
 def test_tls(pair: Pair, ca: Pair) -> None:

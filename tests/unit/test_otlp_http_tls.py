@@ -9,34 +9,16 @@ import pytest
 
 from exporter.publish.otlp.http import HttpTransport
 from exporter.publish.otlp.outcome import Outcome
-from tests.integration.kube.certificates import Pair, authority, signed
+from tests.integration.kube.certificates import Pair, signed
+from tests.unit import certificates
 from tests.unit.otlp_delivery import LONG_NS, names, request
 from tests.unit.otlp_server import OtlpServer, otlp_server
 
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("certificates")
-
-
-@pytest.fixture(scope="module")
-def ca(folder: Path) -> Pair:
-    return authority(folder, "ca")
-
-
-@pytest.fixture(scope="module")
-def other(folder: Path) -> Pair:
-    return authority(folder, "other-ca")
-
-
-@pytest.fixture(scope="module")
-def pair(folder: Path, ca: Pair) -> Pair:
-    return signed(folder, "server", by=ca)
-
-
-@pytest.fixture(scope="module")
-def client(folder: Path, ca: Pair) -> Pair:
-    return signed(folder, "client", by=ca, names="DNS:client")
+folder = certificates.folder
+ca = certificates.ca
+other = certificates.other
+pair = certificates.pair
+client = certificates.client
 
 
 def send(server: OtlpServer, ca: Pair | None, own: Pair | None = None) -> Outcome:
