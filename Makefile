@@ -6,8 +6,9 @@ LISTEN := 127.0.0.1:9847
 CONFIG := config/default.yaml
 
 # bcc comes from Debian, for Debian's own Python; nothing else of what runs does.
-RUN_PACKAGES := python3-bpfcc python3-venv
-TEST_PACKAGES := debootstrap gcc libc6-dev git make openssl podman runc strace
+RUN_PACKAGES := python3-bpfcc python3-seccomp python3-venv
+TEST_PACKAGES := debootstrap gcc libc6-dev git make openssl podman runc strace systemd
+IMAGE_PACKAGES := debootstrap podman runc
 BENCH_PACKAGES := bpftrace gcc libbpf-tools libc6-dev strace
 
 # Installs those of the Debian packages $(1) that are missing.
@@ -19,7 +20,7 @@ define install
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint format tools bench test-vm schema lock clean
+.PHONY: help setup run test lint format image sbom tools bench test-vm schema chart lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | \
@@ -58,9 +59,24 @@ format: setup ## put the code into shape
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/ruff check --fix .
 
-TOOLS := etcd kube-apiserver otelcol prometheus3 promtool3
+# Or docker, which has to be there.
+ENGINE := podman
+IMAGE := localhost/proctree-exporter:dev
+export ENGINE IMAGE
 
-tools: $(TOOLS:%=.tools/bin/%) ## build what tests need: Kubernetes, OpenTelemetry Collector, Prometheus 3
+image: ## build the container image localhost/proctree-exporter:dev, see docs/image.md
+	$(if $(filter podman,$(ENGINE)),$(call install,$(IMAGE_PACKAGES)))
+	@scripts/image/build $(IMAGE_ARGS)
+
+sbom: setup image ## list what the image consists of: dist/sbom.cdx.json, docs/licences.md
+	@mkdir -p dist
+	@$(VENV)/bin/python scripts/image/sbom.py $(IMAGE) > dist/sbom.cdx.json
+	@$(VENV)/bin/python scripts/image/licences.py < dist/sbom.cdx.json > docs/licences.md
+	@echo dist/sbom.cdx.json
+
+TOOLS := etcd helm helm-docs kube-apiserver kubeconform otelcol prometheus3 promtool3
+
+tools: $(TOOLS:%=.tools/bin/%) ## build what tests need: Kubernetes, Helm, OpenTelemetry Collector, Prometheus 3
 
 # Unpacked, not installed, like Prometheus.
 .tools/bin/etcd:
@@ -82,6 +98,14 @@ tools: $(TOOLS:%=.tools/bin/%) ## build what tests need: Kubernetes, OpenTelemet
 	@cd scripts/otelcol && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o $(CURDIR)/$@ .
 	@touch $@
 
+.tools/bin/helm .tools/bin/helm-docs .tools/bin/kubeconform &: scripts/helm/go.mod
+	@mkdir -p .tools/bin
+	@cd scripts/helm && version=$$(go list -m -f '{{.Version}}' helm.sh/helm/v4) && \
+		CGO_ENABLED=0 go build -trimpath \
+		-ldflags "-s -w -X helm.sh/helm/v4/internal/version.version=$$version" \
+		-o $(CURDIR)/.tools/bin/ tool
+	@touch .tools/bin/helm .tools/bin/helm-docs .tools/bin/kubeconform
+
 # Beside Debian's version 2; without pages and most service discoveries, which are most of its code.
 .tools/bin/prometheus3 .tools/bin/promtool3: .tools/bin/%3: scripts/prometheus/go.mod
 	@mkdir -p .tools/bin
@@ -102,6 +126,10 @@ test-vm: setup ## run the kernel tests on Debian's other kernels, in virtual mac
 schema: setup ## write config/schema.json anew
 	$(VENV)/bin/python -m exporter.config.schema > config/schema.json
 
+chart: setup .tools/bin/helm-docs ## write the chart's README.md and values.schema.json anew
+	$(VENV)/bin/python scripts/helm/values_schema.py
+	.tools/bin/helm-docs --chart-search-root helm --sort-values-order file --log-level error
+
 # uv's resolver gives one lock for all Pythons that we support.
 lock: setup ## resolve the locked dependencies anew
 	$(PYTHON) -m venv build/uv && build/uv/bin/pip install --quiet uv
@@ -109,6 +137,10 @@ lock: setup ## resolve the locked dependencies anew
 		--quiet --upgrade pyproject.toml -o requirements.txt
 	build/uv/bin/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \
 		--quiet --upgrade pyproject.toml --group dev -o requirements-dev.txt
+	build/uv/bin/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \
+		--quiet -c requirements-dev.txt pyproject.toml --extra grpc -o requirements-grpc.txt
+	echo hatchling | build/uv/bin/uv pip compile --universal --python-version 3.11 --generate-hashes \
+		--no-header --quiet -c requirements-dev.txt - -o requirements-build.txt
 
 clean: ## remove what was made here
 	rm -rf $(VENV) .tools build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
