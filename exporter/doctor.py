@@ -11,7 +11,7 @@ from pathlib import Path
 
 from exporter.config.load import parse
 from exporter.errors import KernelError
-from exporter.kernel import bcc_source, fields, privileges, procfs, sizes
+from exporter.kernel import bcc_source, confinement, fields, privileges, procfs, sizes
 from exporter.kernel.cgroupfs import Cgroups
 
 _MIB = 1 << 20
@@ -61,24 +61,36 @@ def _bcc() -> Iterator[Finding]:
         yield Finding("bcc", "ok", version)
 
 
-_WITHOUT = {
-    "CAP_BPF": "nothing can be loaded",
-    "CAP_PERFMON": "nothing can be attached",
-    "CAP_SYS_PTRACE": "other users' processes cannot be looked into",
-    "CAP_DAC_READ_SEARCH": "files in private folders cannot be read",
-    "CAP_SYS_ADMIN": "self_cost: true is refused",
-}
-
-
 def _capabilities(proc: Path) -> Iterator[Finding]:
-    bits = privileges.effective(proc)
-    for name, lost in _WITHOUT.items():
-        if privileges.has(name, bits):
+    capabilities = privileges.held(proc).capabilities
+    for name, lost in privileges.WITHOUT.items():
+        if privileges.has(name, capabilities):
             yield Finding(name, "ok", "granted")
         else:
             state = "missing" if name in privileges.NEEDED_TO_START else "limited"
             yield Finding(name, state, f"without it {lost}", "run as root, or grant it")
-    yield Finding("after start", "ok", f"drops to {', '.join(privileges.KEPT)}")
+
+
+def _bpf(proc: Path, sysfs: Path) -> Iterator[Finding]:
+    try:
+        privileges.require_bpf(proc, sysfs)
+    except KernelError as error:
+        detail, _, mend = str(error).partition(": ")
+        yield Finding("bpf(2)", "missing", detail, mend)
+    else:
+        yield Finding("bpf(2)", "ok", "a map could be made")
+
+
+def _privileges(proc: Path) -> Iterator[Finding]:
+    """Before and after `serve` has attached its programs. What will be is tried, not claimed."""
+    yield Finding("privileges before", "ok", str(privileges.held(proc)))
+    what = "privileges after"
+    try:
+        left, lacks = confinement.rehearse()
+    except KernelError as error:
+        yield Finding(what, "limited", str(error), "see bpf(2)")
+        return
+    yield Finding(what, "limited" if lacks else "ok", str(left), "; ".join(lacks))
 
 
 def _tracefs(sysfs: Path) -> Iterator[Finding]:
@@ -120,8 +132,9 @@ def _memory(sysfs: Path) -> Iterator[Finding]:
 def examine(proc: Path, sysfs: Path, cgroupfs: Path) -> list[Finding]:
     """All findings, most basic first."""
     return [
-        *_kernel(), *_btf(sysfs), *_bcc(), *_capabilities(proc), *_pids(proc),
-        *_cgroups(cgroupfs, proc), *_tracefs(sysfs), *_memory(sysfs),
+        *_kernel(), *_btf(sysfs), *_bcc(), *_capabilities(proc), *_bpf(proc, sysfs),
+        *_privileges(proc), *_pids(proc), *_cgroups(cgroupfs, proc), *_tracefs(sysfs),
+        *_memory(sysfs),
     ]  # fmt: skip
 
 

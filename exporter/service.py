@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -23,8 +23,8 @@ from exporter.costs import costs_of, shape_of
 from exporter.errors import ConfigError, KernelError, ProctreeError, ServiceError
 from exporter.kernel import fields, memory, privileges, procfs, sizes
 from exporter.kernel.cgroupfs import Cgroups
+from exporter.kernel.confinement import confine
 from exporter.kernel.doorbell import Doorbell
-from exporter.kernel.span_events import SpanEvents
 from exporter.kernel.tracing import Tracing
 from exporter.metadata.kubernetes import Settings as ApiSettings
 from exporter.metadata.sources import Sources
@@ -34,11 +34,7 @@ from exporter.model.describe import describe_targets
 from exporter.model.labeller import Labeller
 from exporter.model.labels import DEFAULT_LABEL
 from exporter.model.monitor import Monitor
-from exporter.model.resource import Place
-from exporter.model.resources import Resources
 from exporter.model.snapshot import Snapshot
-from exporter.model.spans.exemplars import Exemplars
-from exporter.model.spans.listing import followed
 from exporter.model.target import Target
 from exporter.model.tracker import Paths, Tracker
 from exporter.publish.flags import Flags
@@ -46,15 +42,14 @@ from exporter.publish.listen import Address
 from exporter.publish.shape import Shape
 
 if TYPE_CHECKING:
-    from exporter.publish.otlp.settings import Settings
     from exporter.publish.server import Server
-    from exporter.telemetry.telemetry import Telemetry
+    from exporter.publish.web.current import Current
+    from exporter.telemetry.opening import Otlp
 
 log = logging.getLogger(__name__)
 
 _TEND_EVERY_S = 1.0
 _TEND_AT_MOST_S = 0.02
-_HOLD_BACK_NS = 10**10  # of events, longer than metadata is waited for
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +60,7 @@ class Options:
     address: Address
     flags: Flags
     paths: Paths
+    web_config_file: str = ""
 
 
 class Service:
@@ -77,6 +73,7 @@ class Service:
         self._ready = False
         self._scraped = False
         self._doorbell: Doorbell | None = None
+        self._web: Current | None = None
         self._lock = threading.RLock()  # kernel and trees: one thread at a time
 
     # What the pages need: publish.site.Exporter
@@ -89,7 +86,10 @@ class Service:
             self._scraped = True
             if self._doorbell:  # what came since is in this scrape
                 self._tracker.tend(self._doorbell.take())
-            return self._monitor.snapshot()
+            snapshot = self._monitor.snapshot()
+        if self._web and self._web.failing:
+            return replace(snapshot, reload_successful=False)
+        return snapshot
 
     def reload(self) -> None:
         """Raises ProctreeError, and goes on with the old config."""
@@ -124,11 +124,13 @@ class Service:
         for warning in config.warnings:
             log.warning("%s", warning)
         self._config = config
-        self._otlp = _otlp_settings(config)
-        self._sends_spans = self._otlp is not None and self._otlp.traces is not None
+        if options.web_config_file:
+            self._web = _read_web(options.web_config_file)
+        self._otlp = _otlp_of(config, paths)
+        self._sends_spans = bool(self._otlp and self._otlp.exemplars)
         self._tells_of_events = config.tells_of_events and self._sends_spans
         costs = costs_of(config)
-        privileges.require(privileges.effective())
+        privileges.require(sysfs=paths.sysfs)
         if not procfs.in_first_namespace(paths.procfs):
             raise KernelError(
                 "this is not the machine's own PID namespace, so PIDs mean something else here:"
@@ -145,10 +147,13 @@ class Service:
         self._doorbell = Doorbell(tracing.doorbell_fd)
         # Threads begin after bcc's child has ended, and with few privileges; low ports need more.
         server = self._open_server(shape_of(config))
-        telemetry = self._open_telemetry(tracing, config)
+        telemetry = self._otlp and self._otlp.open(
+            tracing, self._monitor, self.snapshot, lambda: self._exposition.shape
+        )
         self._tracker.configure(config.targets, config.exclude)
         tracing.attach()
-        left = privileges.drop()
+        for lack in [*privileges.lacks(), *confine(tracing.doorbell_fd)]:
+            log.warning("%s", lack)
         server.start()
         self._sources.start()
         try:
@@ -158,9 +163,9 @@ class Service:
             self._ready = True
             memory.settle()
             log.info(
-                "following %d targets on http://%s%s (privileges left: %s)",
-                len(config.targets), server.address, options.flags.telemetry_path,
-                privileges.names(left),
+                "following %d targets on %s://%s%s (privileges: %s)",
+                len(config.targets), self._web().scheme if self._web else "http", server.address,
+                options.flags.telemetry_path, privileges.held(),
             )  # fmt: skip
             self._tend()
         finally:
@@ -172,7 +177,7 @@ class Service:
 
     def _open_model(self, tracing: Tracing, config: Config, costs: Costs) -> None:
         """What the trees are, how they are called, and what is exposed of them."""
-        paths = self._options.paths
+        paths, otlp = self._options.paths, self._otlp
         api = config.kubernetes
         self._asks_for_pods = _asks_for_pods(config)
         self._sources = Sources(
@@ -182,7 +187,7 @@ class Service:
             else None,
         )
         labeller = Labeller(
-            config.labels, config.metadata_timeout_ns, self._sources, needs_facts=bool(self._otlp)
+            config.labels, config.metadata_timeout_ns, self._sources, needs_facts=otlp is not None
         )
         cgroups = Cgroups(paths.cgroupfs, paths.procfs)
         if not cgroups.sees_all:
@@ -195,66 +200,28 @@ class Service:
             tracing, cgroups, paths, os.getpid(), labeller,
             self._sources,
         )  # fmt: skip
-        self._exemplars = Exemplars(config.histograms.scale) if self._sends_spans else None
         self._accounts = Accounts(
             config.limits.series, costs, scale=config.histograms.scale,
             keep_gone_ns=config.keep_gone_ns, tree_labels=config.labels,
-            pod_labels=config.pod_labels, exemplars=self._exemplars,
+            pod_labels=config.pod_labels, exemplars=otlp.exemplars if otlp else None,
         )  # fmt: skip
         self._monitor = Monitor(
             tracing, self._tracker, self._accounts, labeller, config.histograms.scale,
             config.self_cost, _build_info(), self._sources if self._sources.asks_api else None,
-            self._resources(labeller),
+            otlp.resources(labeller) if otlp else None,
         )  # fmt: skip
-
-    def _resources(self, labeller: Labeller) -> Resources | None:
-        if self._otlp is None:
-            return None
-        from exporter.model.host import read_host  # brings OpenSSL, for a hash
-
-        paths = self._options.paths
-        node = self._config.kubernetes.node or os.environ.get("NODE_NAME", "")
-        host = read_host(paths.rootfs, paths.procfs, node)
-        self._place = Place.of(host, dict(self._otlp.resource))
-        return Resources(self._place, labeller.facts)
-
-    def _open_telemetry(self, tracing: Tracing, config: Config) -> Telemetry | None:
-        """What it imports is not there where OTLP is off."""
-        if self._otlp is None:
-            return None
-        from exporter.telemetry.telemetry import Kernel, Model, Telemetry
-
-        procfs, rules = self._options.paths.procfs, tracing.span_rules
-        kernel = Kernel(
-            events=SpanEvents(tracing.events_fd) if rules else None,
-            refused=rules.refused if rules else lambda: 0,
-            lost=tracing.span_events_lost,
-            list_processes=lambda knows: followed(tracing.list_processes(), knows, procfs),
-        )
-        model = Model(
-            snapshot=self.snapshot,
-            shape=lambda: self._exposition.shape,
-            target_of=self._monitor.target_of,
-            last_target_of=self._monitor.last_target_of,
-            resource_of=self._monitor.resource_of,
-            note=self._exemplars.note if self._exemplars else lambda span: None,
-        )
-        telemetry = Telemetry(
-            self._otlp, self._place, kernel, model, processes=config.limits.processes,
-            hold_back_ns=config.metadata_timeout_ns + _HOLD_BACK_NS,
-        )  # fmt: skip
-        self._monitor.losses = telemetry.losses
-        return telemetry
 
     def _open_server(self, shape: Shape) -> Server:
         """Imports HTTP and the client library only now: at the peak of memory, while bcc's child
         compiles, they are not there yet, and the child does not inherit them."""
+        from exporter.model.web import Web
         from exporter.publish.exposition import Exposition
         from exporter.publish.server import Server
         from exporter.publish.site import Site
 
         self._exposition = Exposition(shape)
-        return Server(self._options.address, Site(self, self._exposition, self._options.flags))
+        site = Site(self, self._exposition, self._options.flags)
+        return Server(self._options.address, site, current=self._web or Web)
 
     def _take_over(self, config: Config) -> None:
         self._accounts.keep_gone_ns = config.keep_gone_ns
@@ -358,16 +325,21 @@ def _asks_for_pods(config: Config) -> bool:
     return bool(named or config.pod_labels or any(t.kubernetes for t in config.targets))
 
 
-def _otlp_settings(config: Config) -> Settings | None:
+def _read_web(file: str) -> Current:
+    """Raises ConfigError."""
+    from exporter.config import web
+    from exporter.publish.web.current import Current
+
+    return Current(partial(web.load, file))
+
+
+def _otlp_of(config: Config, paths: Paths) -> Otlp | None:
     """None where nothing is sent by OTLP; then nothing of it is imported."""
     if config.otlp is None:
         return None
-    from exporter.publish.otlp.settings import resolve
+    from exporter.telemetry.opening import Otlp
 
-    settings = resolve(config.otlp, os.environ)
-    for warning in settings.warnings:
-        log.warning("%s", warning)
-    return settings if settings.metrics or settings.traces else None
+    return Otlp.of(config, paths, os.environ)
 
 
 def _guard(what: str, work: Callable[[], None]) -> None:

@@ -140,11 +140,10 @@ def _child(channel: socket.socket, sizes: Sizes, fields: KernelFields, parent: i
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: do not outlive the exporter
     if os.getppid() != parent:
         return
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # a terminal sends it to both; the exporter decides
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    # A terminal or an engine signals both; the exporter decides, and PDEATHSIG ends us with it.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
     log = os.memfd_create("bcc")
     os.dup2(log, 1)
     os.dup2(log, 2)
@@ -185,7 +184,12 @@ def load(sizes: Sizes, fields: KernelFields) -> Loaded:
     theirs.close()
     with ours:
         data, ancillary, _, _ = ours.recvmsg(1 << 16, socket.CMSG_SPACE(64 * 4))
-    os.waitpid(pid, 0)
+    _, status = os.waitpid(pid, 0)
+    if not data and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGSYS:
+        raise KernelError(
+            "a seccomp filter killed the compiler: let it make calls of x32, too, which asks"
+            " whether the kernel runs such programs (systemd: SystemCallArchitectures=native x32)"
+        )
     if not data:
         raise KernelError("the compiler ended without a word: is there enough memory (150 MiB)?")
     message = json.loads(data)

@@ -16,12 +16,18 @@ from dataclasses import dataclass
 
 _NR_BPF = {"x86_64": 321, "aarch64": 280}[platform.machine()]
 
-_MAP_LOOKUP_ELEM, _MAP_UPDATE_ELEM, _MAP_DELETE_ELEM = 1, 2, 3
+_MAP_CREATE, _MAP_LOOKUP_ELEM, _MAP_UPDATE_ELEM, _MAP_DELETE_ELEM = range(4)
 _PROG_LOAD, _OBJ_GET_INFO_BY_FD, _RAW_TRACEPOINT_OPEN = 5, 15, 17
 _MAP_LOOKUP_AND_DELETE_ELEM = 21
 _MAP_LOOKUP_BATCH, _LINK_CREATE, _ENABLE_STATS, _ITER_CREATE = 24, 28, 32, 33
+#: All that is needed once everything is attached.
+LATE_COMMANDS = (
+    _MAP_LOOKUP_ELEM, _MAP_UPDATE_ELEM, _MAP_DELETE_ELEM, _OBJ_GET_INFO_BY_FD,
+    _MAP_LOOKUP_AND_DELETE_ELEM, _MAP_LOOKUP_BATCH, _ITER_CREATE,
+)  # fmt: skip
 
 _LOG_BYTES = 1 << 24
+_MAP_TYPE_ARRAY = 2
 PROG_TYPE_RAW_TRACEPOINT, PROG_TYPE_TRACING = 17, 26
 ATTACH_RAW_TP, ATTACH_ITER = 23, 28  # BPF_TRACE_RAW_TP, BPF_TRACE_ITER
 
@@ -48,6 +54,11 @@ def _buffer(data: bytes | int) -> ctypes.Array[ctypes.c_char]:
     if isinstance(data, int):
         return ctypes.create_string_buffer(data)
     return ctypes.create_string_buffer(data, len(data))
+
+
+def create_array() -> int:
+    """The smallest map that there is, to see whether we may make one. Returns its descriptor."""
+    return _bpf(_MAP_CREATE, _attr("<IIII", _MAP_TYPE_ARRAY, 4, 4, 1))
 
 
 def load_program(

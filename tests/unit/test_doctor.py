@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import platform
+import sys
 from pathlib import Path
 
 import pytest
 
 from exporter import doctor
 from exporter.doctor import Finding
+from exporter.kernel import bpf
 
 FINDINGS = [
     Finding("kernel", "ok", "6.1"),
@@ -100,9 +102,23 @@ def test_some_capabilities(machine: Path) -> None:
     ]  # fmt: skip
 
 
+def test_where_bpf_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says so, and does not try what comes later."""
+
+    def refuse() -> int:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(bpf, "create_array", refuse)
+    found = {f.what: f for f in doctor.examine(Path("/proc"), Path("/sys"), Path("/sys/fs/cgroup"))}
+    assert found["bpf(2)"].state == "missing"
+    assert found["bpf(2)"].detail == "bpf(2) is refused (Operation not permitted)"
+    assert found["bpf(2)"].mend
+    assert found["privileges after"].state == "limited"
+
+
 def test_without_bcc(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It names Debian's package, and why it may not be seen."""
-    monkeypatch.setitem(__import__("sys").modules, "bcc", None)
+    monkeypatch.setitem(sys.modules, "bcc", None)
     found = examined(machine)["bcc"]
     assert found.state == "missing"
     assert "python3-bpfcc" in found.mend

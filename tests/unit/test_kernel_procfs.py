@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from exporter.kernel import privileges
 from exporter.kernel.procfs import parse_status, why_not
 
 GOOD = "Name:\tbash\nState:\tS (sleeping)\nTgid:\t{pid}\nNSpid:\t{pid}\nVmSize:\t  100 kB\n"
@@ -98,14 +97,3 @@ def test_ourselves() -> None:
     """On the real /proc: we are a process, and our parent is, too."""
     assert why_not(Path("/proc"), os.getpid()) is None
     assert why_not(Path("/proc"), 2**22 + 1) == f"there is no process {2**22 + 1}"
-
-
-def test_capabilities_from_a_status(tmp_path: Path) -> None:
-    """The effective set; CAP_SYS_ADMIN stands for the two that were split off it, and no others."""
-    bits = privileges.effective(proc(tmp_path, pself="CapEff:\t0000000000200000\n"))
-    assert bits == 1 << 21
-    assert privileges.has("CAP_BPF", bits)
-    assert privileges.has("CAP_PERFMON", bits)
-    assert not privileges.has("CAP_SYS_PTRACE", bits)
-    assert privileges.names(bits) == "CAP_SYS_ADMIN"
-    assert privileges.names(0) == "none"
