@@ -7,7 +7,7 @@ CONFIG := config/default.yaml
 
 # bcc comes from Debian, for Debian's own Python; nothing else of what runs does.
 RUN_PACKAGES := python3-bpfcc python3-seccomp python3-venv
-TEST_PACKAGES := bpftool debootstrap gcc libc6-dev git make openssl podman runc strace systemd
+TEST_PACKAGES := bpftool debootstrap gcc libc6-dev git make openssl podman procps runc strace systemd
 IMAGE_PACKAGES := debootstrap podman runc
 BENCH_PACKAGES := bpftrace gcc libbpf-tools libc6-dev strace
 
