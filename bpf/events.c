@@ -84,7 +84,42 @@ static __always_inline void tell_memory(struct span_text *told, u32 kind, u64 fr
 		tell_text(told, kind, length);
 }
 
-#define ENVIRON_PARTS 16 /* of 4,095 bytes: what lies behind is not read */
+/* A string of the current task: how many bytes with its NUL, `size` at most. Negative: it cannot be read. */
+static __always_inline long read_string(char *to, const u32 size, u64 from)
+{
+	long length = bpf_probe_read_user_str(to, size, (void *)from);
+
+	return length ? length : 1; /* of an empty one older kernels say 0 (strncpy_from_user_nofault) */
+}
+
+#define ENVIRON_STEPS 1024
+#define NAME_TRACEPAR 0x5241504543415254ULL /* "TRACEPAR" and "ENT=", as both processors load them */
+#define NAME_ENT 0x3d544e45u
+#define NAME_BYTES 12
+#define VALUE_BYTES 56 /* one more than version 00 has: enough to see that it is longer */
+
+/* The value of TRACEPARENT in the environment of the current task: of the first variable of that name, as
+ * getenv(3) has it. A step is one variable, or 4,095 bytes of a long one; what lies behind is not read. */
+static __always_inline void tell_traceparent(struct span_text *told, u64 at, u64 end)
+{
+	bool inside = false; /* a long one, and not at its beginning */
+
+	told->length = 0; /* in memory: the verifier need not tell apart how the loop ended */
+	for (u32 step = 0; step < ENVIRON_STEPS && at < end; step++) {
+		long size = read_string(told->text, SPAN_TEXT_BYTES, at);
+		if (size < 0)
+			break;
+		if (!inside && *(u64 *)told->text == NAME_TRACEPAR && *(u32 *)(told->text + 8) == NAME_ENT) {
+			told->length = read_string(told->text, VALUE_BYTES + 1, at + NAME_BYTES);
+			break;
+		}
+		inside = size == SPAN_TEXT_BYTES; /* or it ends there: then an empty rest follows */
+		at += size - inside;
+	}
+	u32 length = told->length - 1; /* without its NUL; vast where there is none, or it cannot be read */
+	if (length <= VALUE_BYTES)
+		tell_text(told, SPAN_ENVIRONED, length);
+}
 
 /* (task, old_pid, bprm), after on_exec: whose it is has been decided. */
 int on_exec_span(u64 *ctx)
@@ -112,13 +147,8 @@ int on_exec_span(u64 *ctx)
 	void *mm = read_pointer(task, OFF_task_struct_mm);
 	if (flags & SPANS_ARGS)
 		tell_memory(told, SPAN_ARGUED, read64(mm, OFF_mm_struct_arg_start), read64(mm, OFF_mm_struct_arg_end));
-	if (flags & SPANS_ENVIRON) {
-		u64 from = read64(mm, OFF_mm_struct_env_start), to = read64(mm, OFF_mm_struct_env_end);
-		for (int part = 0; part < ENVIRON_PARTS && from < to; part++) {
-			tell_memory(told, SPAN_ENVIRONED, from, to);
-			from += SPAN_TEXT_BYTES - 1;
-		}
-	}
+	if (flags & SPANS_ENVIRON)
+		tell_traceparent(told, read64(mm, OFF_mm_struct_env_start), read64(mm, OFF_mm_struct_env_end));
 	return 0;
 }
 

@@ -77,6 +77,8 @@ static __always_inline void read_path(void *file, struct texts *t)
 		if (at > PATH_BYTES || at < length + 2)
 			break;
 		at = (at - length - 1) & (PATH_BYTES - 1);
+		asm volatile("" : "+r"(length)); /* Linux 6.12 has lost its bound in comparing `length + 2` */
+		length &= 255;
 		t->exe[at] = '/';
 		bpf_probe_read_kernel(t->exe + at + 1, length, read_pointer(dentry, OFF_dentry_d_name_name));
 		*exe_at = at + 1;

@@ -180,7 +180,7 @@ struct span_rule {
 };
 #define SPANS_PROCESSES 1u /* tell of the life of processes */
 #define SPANS_ARGS 2u      /* and of their command lines */
-#define SPANS_ENVIRON 4u   /* and of their environment */
+#define SPANS_ENVIRON 4u   /* and of TRACEPARENT in their environment */
 
 /* What marks an aggregate: the element of span_rules, and why its calls are looked at. */
 #define MARK_RULE 0xffffu
@@ -192,7 +192,7 @@ enum span_event_kind {
 	SPAN_FORKED,
 	SPAN_EXECED,    /* text: the path of the program */
 	SPAN_ARGUED,    /* text: arguments, with NULs between */
-	SPAN_ENVIRONED, /* text: a part of the environment, with NULs between */
+	SPAN_ENVIRONED, /* text: the value of TRACEPARENT in the environment */
 	SPAN_EXITED,
 	SPAN_SESSION, /* a session or group of processes was made or joined */
 	SPAN_CALLED,

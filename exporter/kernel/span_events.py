@@ -41,7 +41,7 @@ class Argued(NamedTuple):
 
 
 class Environed(NamedTuple):
-    """A part of a new program's environment, NULs between; parts follow each other."""
+    """What a new program's environment has as TRACEPARENT; of a longer value 56 bytes."""
 
     slot: int
     key: ProcessKey

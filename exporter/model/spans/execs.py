@@ -11,16 +11,12 @@ from exporter.model.spans.span import Attributes
 from exporter.model.spans.text import program_name, program_path
 from exporter.model.spans.traces import Joined
 
-_NAME = b"TRACEPARENT="
-#: Enough to see of a variable that it is too long to be the one.
-_MOST_BEGUN = 256
-
 _TEXT_BYTES = 64  # about what a text takes beside its characters
 
 
 class Execs:
-    """`redact` makes arguments fit to be seen. `parse_traceparent` finds the variable in text with
-    NULs; None where there is none that is valid, which `invalid` is told of."""
+    """`redact` makes arguments fit to be seen. `parse_traceparent` reads the variable's value; None
+    where that is not valid, which `invalid` is told of."""
 
     def __init__(
         self, placing: Placing, redact: Callable[[bytes], tuple[str, ...]],
@@ -37,7 +33,6 @@ class Execs:
         process.name, process.arguments = name, ()
 
     def execed(self, process: LiveProcess, record: Execed) -> None:
-        process.environ, process.looked = b"", False
         self.runs(process, program_name(record.path), program_path(record.path))
         path, part = process.path, process.part
         attributes: Attributes = (("process.executable.path", path),) if path else ()
@@ -62,16 +57,11 @@ class Execs:
             part.events[part.exec_at] = event._replace(attributes=told)
 
     def environed(self, process: LiveProcess, record: Environed) -> None:
-        """A part of its environment: parts follow each other, and each variable ends with a NUL."""
+        """The trace that its environment names, if the target asks for it."""
         target = self._placing.target_of(record.slot)
-        if process.looked or target is None or not target.spans.traceparent:
+        if target is None or not target.spans.traceparent:
             return
-        whole, end, begun = (process.environ + record.text).rpartition(b"\0")
-        process.environ = begun[:_MOST_BEGUN]
-        if not (whole.startswith(_NAME) or b"\0" + _NAME in whole):
-            return
-        process.looked, process.environ = True, b""
-        joined = self._parse(whole + end)
+        joined = self._parse(record.text)
         if joined is None:
             self._invalid()
         elif joined != process.joined:  # else it is its parent's: it stays below that
