@@ -28,7 +28,7 @@ def test_cgroups_that_are_gone_at_once(story: Path) -> None:
     """Each is a tree with two processes and a trace, though nobody had asked for its name."""
     top = version_2() / f"proctree-gone-{os.getpid()}.slice"
     target = {"name": "it", "cgroup": f"/{top.name}/*", "spans": EVERY}
-    with cgroup(top), traced(target, otlp={"shutdown_timeout": "30s"}) as it:
+    with cgroup(top), traced(target) as it:
         for number in range(TREES):
             live_and_die(top / str(number), story)
         scrape = it.running.scrape()

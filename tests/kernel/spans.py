@@ -101,7 +101,8 @@ def traced(
     *targets: Mapping[str, Any], otlp: Mapping[str, Any] | None = None, **others: Any
 ) -> Iterator[Traced]:
     """Follows these, with what is asked for under their `spans`."""
+    patient = {"shutdown_timeout": "30s", **(otlp or {})}  # where a machine is slow, or busy
     with otlp_server() as server:
-        text = config(f"http://127.0.0.1:{server.port}", *targets, otlp=otlp)
+        text = config(f"http://127.0.0.1:{server.port}", *targets, otlp=patient)
         with exporter(text, **others) as running:
             yield Traced(running, server)

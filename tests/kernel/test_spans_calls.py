@@ -113,7 +113,7 @@ def test_a_storm_takes_as_many_tokens_as_there_are(build: Build) -> None:
     asked = {"syscalls": ["getppid"], "max_per_second": 100}
     with (
         workload(build("million")) as tree,
-        traced({"name": "it", "pid": tree.pid, "spans": asked}) as it,
+        traced(target(tree.pid, **asked)) as it,
     ):
         tree.expect("ready")
         tree.go()
@@ -131,7 +131,7 @@ def test_a_sample(build: Build) -> None:
     asked = {"sample": 0.01, "max_per_second": 1_000_000}
     with (
         workload(build("million")) as tree,
-        traced({"name": "it", "pid": tree.pid, "spans": asked}) as it,
+        traced(target(tree.pid, **asked)) as it,
     ):
         tree.expect("ready")
         tree.go()

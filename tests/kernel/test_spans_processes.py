@@ -85,7 +85,7 @@ def test_five_thousand_lives(build: Build) -> None:
     """As many spans as processes, each below the one that made it, in one trace."""
     with (
         workload(build("short_lives"), "5000", "64", "13") as tree,
-        traced(target(tree.pid), otlp={"shutdown_timeout": "30s"}) as it,
+        traced(target(tree.pid)) as it,
     ):
         tree.expect("ready")
         tree.go()

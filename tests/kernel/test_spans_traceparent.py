@@ -134,7 +134,10 @@ def test_a_storm_of_large_environments(environs: Path, tmp_path: Path) -> None:
     """5,000 programs with 60 KiB each take no room in the ring: each has its span, and its end."""
     variables = [b"V%04d=%s" % (number, b"x" * 57) for number in range(960)]
     file = write(tmp_path / "environment", [[*variables, NAME + value(0)]])
-    with workload(environs, file, "5000", "16") as tree, traced(target(tree.pid)) as it:
+    with (
+        workload(environs, file, "5000", "16") as tree,
+        traced(target(tree.pid)) as it,
+    ):
         tree.expect("ready")
         tree.go()
         assert tree.end() == 0

@@ -79,8 +79,6 @@ class LiveProcess:
     kept: int = 0  # bytes of these
     entry: bytes = b""
     joined: Joined | None = None
-    environ: bytes = b""  # the beginning of a variable whose end is still to come
-    looked: bool = False  # whether this program's TRACEPARENT was seen
     missed_ns: int = 0  # when it was first not found alive, or in another tree
     part: Part = field(init=False)
 
