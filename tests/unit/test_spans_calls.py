@@ -6,6 +6,7 @@ import pytest
 
 from exporter.model.spans.ids import Ids
 from exporter.model.spans.span import CallSpan
+from exporter.model.target import SpanWords
 from tests.unit.span_records import (
     CALLS_ONLY,
     GETPID,
@@ -14,6 +15,7 @@ from tests.unit.span_records import (
     TREE,
     WALL,
     World,
+    target,
 )
 
 I386 = 1 << 28
@@ -59,6 +61,13 @@ def test_calls_of_no_target_are_nobodys() -> None:
     world.fork(10, ROOT, 10_000)
     del world.targets[TREE]
     assert world.call(10, 20_000) is None
+
+
+def test_a_call_that_was_told_before_a_reload_has_its_span() -> None:
+    """The kernel tells of what was asked for then; the reader may be behind."""
+    world = World()
+    world.targets[CALLS_ONLY] = target("calls", SpanWords())
+    assert one(world, slot=CALLS_ONLY).target == "calls"
 
 
 def test_a_call_goes_with_its_process_whatever_slot_it_counts_in() -> None:

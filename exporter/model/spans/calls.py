@@ -23,11 +23,12 @@ class CallSpans:
         self._id, self._names, self._wall_ns = ids.span, names, placing.clock.wall_ns
 
     def span(self, record: Called) -> CallSpan | None:
-        """None where whoever began the trace wants no spans, and where nobody asks for them now."""
+        """None where whoever began the trace wants no spans. A target that asks for none any more
+        did when the kernel told of this."""
         slot, key, ended_ns, began_ns, ret, tid, code, path = record
         process = self._live.get(key)
         target = self._placing.target_of(process.slot if process else slot)
-        if target is None or not target.spans.calls:
+        if target is None:
             return None
         if process is None:
             parent_id = NO_PARENT
