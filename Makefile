@@ -7,7 +7,7 @@ CONFIG := config/default.yaml
 
 # bcc comes from Debian, for Debian's own Python; nothing else of what runs does.
 RUN_PACKAGES := python3-bpfcc python3-seccomp python3-venv
-TEST_PACKAGES := bpftool debootstrap gcc libc6-dev git make openssl podman procps runc strace systemd
+TEST_PACKAGES := bpftool debootstrap gcc libc6-dev git make openssl podman postgresql procps runc strace systemd
 IMAGE_PACKAGES := debootstrap podman runc
 BENCH_PACKAGES := bpftrace gcc libbpf-tools libc6-dev strace
 
@@ -20,7 +20,7 @@ define install
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint format image sbom tools bench test-vm schema chart lock clean
+.PHONY: help setup run test lint format image sbom tools bench test-vm schema dashboards reference chart lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | \
@@ -39,7 +39,7 @@ run: setup ## follow PID 1 and all its descendants, and publish at http://127.0.
 	@echo "Look at http://$(LISTEN)/metrics once it says that it is following; Ctrl-C ends it."
 	@exec $(VENV)/bin/proctree-exporter serve --config.file $(CONFIG) --web.listen-address $(LISTEN)
 
-test: setup .tools/bin/prometheus ## run all tests that need Debian's and PyPI's packages; the kernel's too
+test: setup .tools/bin/prometheus .tools/bin/nginx ## run all tests that need Debian's and PyPI's packages; the kernel's too
 	$(call install,$(TEST_PACKAGES))
 	PATH="$(CURDIR)/.tools/bin:$$PATH" $(VENV)/bin/python -m pytest $(PYTEST_ARGS)
 
@@ -48,6 +48,12 @@ test: setup .tools/bin/prometheus ## run all tests that need Debian's and PyPI's
 	@mkdir -p .tools/deb .tools/bin
 	@apt-get -qq update && cd .tools/deb && apt-get -qq download prometheus && dpkg-deb -x prometheus_*.deb .
 	@cp .tools/deb/usr/bin/promtool .tools/deb/usr/bin/prometheus .tools/bin/ && rm -r .tools/deb
+
+# The same for nginx.
+.tools/bin/nginx:
+	@mkdir -p .tools/nginx .tools/bin
+	@apt-get -qq update && cd .tools/nginx && apt-get -qq download nginx && dpkg-deb -x nginx_*.deb .
+	@cp .tools/nginx/usr/sbin/nginx .tools/bin/ && rm -r .tools/nginx
 
 lint: setup ## check style, types, imports and generated files
 	$(VENV)/bin/ruff check .
@@ -125,6 +131,13 @@ test-vm: setup ## run the kernel tests on Debian's other kernels, in virtual mac
 
 schema: setup ## write config/schema.json anew
 	$(VENV)/bin/python -m exporter.config.schema > config/schema.json
+
+dashboards: setup ## write Grafana's dashboards and their list anew
+	$(VENV)/bin/python -m dashboards.generate
+
+reference: setup ## write docs/reference/ and the recording rules anew
+	$(VENV)/bin/python scripts/reference.py
+	$(VENV)/bin/python dashboards/rules/generate.py > dashboards/rules/recording.yaml
 
 chart: setup .tools/bin/helm-docs ## write the chart's README.md and values.schema.json anew
 	$(VENV)/bin/python scripts/helm/values_schema.py

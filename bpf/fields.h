@@ -10,6 +10,7 @@
 /* Values that the kernel never changed: include/linux/sched.h, sched/signal.h. */
 #define EEXIST 17
 #define PF_EXITING 0x00000004u
+#define PF_IO_WORKER 0x00000010u
 #define PF_KTHREAD 0x00200000u
 #define SIGNAL_GROUP_EXIT 0x00000004u
 #define TASK_SLEEPING 0x00000003u /* TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE */

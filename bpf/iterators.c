@@ -93,7 +93,8 @@ int scan_threads(struct task_iteration *ctx)
 	if (!task || read32(task, OFF_task_struct_exit_state))
 		return 0;
 	struct task_state *state = tasks.task_storage_get(task, 0, 0);
-	if (!state || !state->slot)
+	u32 task_flags = read32(task, OFF_task_struct_flags);
+	if (!state || !state->slot || task_flags & PF_KTHREAD)
 		return 0;
 	struct thread_record record = {
 		.key = process_of(task),
@@ -106,9 +107,9 @@ int scan_threads(struct task_iteration *ctx)
 	record.code = *(volatile u32 *)&state->code;
 	if (began && began == *(volatile u64 *)&state->entry_ns) {
 		record.entry_ns = began;
-	} else if (state->flags & UNSEEN && record.state & TASK_SLEEPING) {
+	} else if (state->flags & UNSEEN && record.state & TASK_SLEEPING && !(task_flags & PF_IO_WORKER)) {
 		/* Only a task that sleeps is in a call for sure: the registers of one that runs, or that
-		 * a signal stopped, are left over from an earlier one. */
+		 * a signal stopped, are left over from an earlier one. Those of an io_uring worker are empty. */
 		void *regs = (void *)task_pt_regs(task);
 		u32 number = read32(regs, OFF_regs_number);
 		if (number != (u32)-1) {

@@ -149,14 +149,14 @@ SELF_CALLER = """
 import ctypes, os, sys, threading
 sys.path.insert(0, os.getcwd())
 from exporter import cli
-reached, go = sys.argv[1:3]
+reached, go = os.open(sys.argv[1], os.O_RDWR), sys.argv[2]  # none is opened for writing later
 del sys.argv[1:3]
 def call():
     while True:
         open(go).read()
         for _ in range(1009):
             ctypes.CDLL(None).syscall(148, 0, ctypes.create_string_buffer(16))
-        open(reached, "w").write("made")
+        os.write(reached, b"made\\n")
 # A thread of ours must not start before the exporter has compiled: it is made when it is ready.
 from exporter.kernel import memory
 settle = memory.settle
@@ -186,7 +186,8 @@ def test_the_exporter_counts_itself_only_where_it_is_named(
         named = target.replace("SELF", str(running.pid))
         reconfigure(running, f"- {{name: it, {named}}}\n")
         go.write_text("go")
-        reached.read_text()
+        with reached.open() as said:
+            assert said.readline() == "made\n"
         assert running.scrape().calls("it", RARE) == counted
 
 

@@ -8,6 +8,7 @@ syncs run through.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,14 @@ from exporter.model import sync
 from exporter.model.tracker import Tracker
 
 
-def pause(reached: Path, go: Path) -> None:
-    reached.write_text("reached\n")
+def pause(reached: int, go: Path) -> None:
+    os.write(reached, b"reached\n")
     go.read_text()
 
 
 def main() -> None:
-    point, reached, go = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    point, go = sys.argv[1], Path(sys.argv[3])
+    reached = os.open(sys.argv[2], os.O_WRONLY)  # later no file can be opened for writing
     owner, name, after = {
         "attached": (Tracker, "sync", False),
         "listed": (Tracing, "edges", False),

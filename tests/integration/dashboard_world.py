@@ -1,0 +1,147 @@
+"""Known workloads for the dashboards: what is usual, then what is new, slow, stuck or killed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.harness import Exporter, exporter
+from tests.integration.dashboard_server import SCRAPE_S, Server, server
+
+CALLS, MISSES, NEW = 50_021, 220, 7
+_CONFIG = """
+targets:
+  - {{name: it, pid: {it}}}
+  - {{name: neighbour, pid: {neighbour}}}
+  - {{name: late, pidfile: {late}}}
+  - {{name: gone, cgroup: /proctree-none.slice}}
+self_cost: true
+"""
+_PROGRAM = """
+import os, signal, socket, struct, sys
+ends = socket.socketpair()
+def receive(seconds):
+    whole = int(seconds)
+    wait = struct.pack("ll", whole, int((seconds - whole) * 1e6))
+    ends[0].setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, wait)
+    fails(ends[0].recv, 1)
+def fails(call, *arguments):
+    try:
+        call(*arguments)
+    except OSError:
+        pass
+def child(end):
+    pid = os.fork()
+    if not pid:
+        end()
+    os.waitpid(pid, 0)
+for line in sys.stdin:
+    exec(line)
+    print("done", flush=True)
+"""
+
+
+class Puppet:
+    """A process that does what it is told, a line of Python at a time, and waits in `read` else."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process, self.pid = process, process.pid
+
+    def do(self, line: str) -> None:
+        """Returns when it is done."""
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "done\n"
+
+
+@contextmanager
+def puppet() -> Iterator[Puppet]:
+    process = subprocess.Popen(
+        [sys.executable, "-S", "-c", _PROGRAM],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    with process:
+        ready = Puppet(process)
+        ready.do("pass")
+        try:
+            yield ready
+        finally:
+            process.kill()
+
+
+class World(NamedTuple):
+    """`native` and `classic` have scraped the same."""
+
+    native: Server
+    classic: Server
+    exporter: Exporter
+
+
+@contextmanager
+def world(folder: Path) -> Iterator[World]:
+    """All is over, and has been scraped. What is shown begins when the new things do."""
+    with ExitStack() as stack:
+        it, neighbour, late = (stack.enter_context(puppet()) for _ in range(3))
+        pidfile = folder / "late.pid"
+        config = _CONFIG.format(it=it.pid, neighbour=neighbour.pid, late=pidfile)
+        running = stack.enter_context(exporter(config))
+        native, classic = (
+            stack.enter_context(server(running.address, folder / name, native=name == "native"))
+            for name in ("native", "classic")
+        )
+        found = World(native, classic, running)
+        _before(found, it)
+        began = int(time.time())
+        pidfile.write_text(str(late.pid))
+        _after(found, it, neighbour, late)
+        now = int(time.time())
+        for one in (native, classic):
+            one.now = now
+            one.variables |= {"__range": f"{now - began}s", "recent": f"{now - began}s"}
+        yield found
+
+
+def _both(found: World, expr: str) -> None:
+    """Waits until an expression has a result in both."""
+    for one in (found.native, found.classic):
+        one.until(expr)
+
+
+def _before(found: World, it: Puppet) -> None:
+    """Calls that return at once, and failures that are nothing new."""
+    _both(found, "count_over_time(up[10m]) > 1")
+    it.do("os.getppid(); receive(0.001)")
+    time.sleep(2 * SCRAPE_S)
+    it.do("[receive(0.001) for _ in range(100)]")
+    it.do(f"[fails(os.stat, '/none') for _ in range({MISSES})]")
+    _both(found, f'sum(proctree_syscall_errors_total{{target="it",errno="ENOENT"}}) >= {MISSES}')
+    time.sleep(2 * SCRAPE_S)
+
+
+def _after(found: World, it: Puppet, neighbour: Puppet, late: Puppet) -> None:
+    """An errno is new, children end in every way, many calls are made, `recvfrom` is slow."""
+    _both(found, 'proctree_target_up{target="late"} == 1')
+    for one in (it, late):
+        one.do(f"[fails(os.mkdir, '/') for _ in range({NEW})]")
+    time.sleep(2 * SCRAPE_S)
+    for end in (
+        "os._exit(0)",
+        "os._exit(0)",
+        "os._exit(1)",
+        "os.kill(os.getpid(), signal.SIGKILL)",
+    ):
+        it.do(f"child(lambda: {end})")
+    for one in (it, neighbour):
+        one.do(f"[os.getppid() for _ in range({CALLS})]")
+    it.do("[receive(1) for _ in range(4)]")
+    read = 'proctree_syscall_oldest_in_flight_seconds{syscall="read"} > 10.5'
+    _both(found, f"count({read}) == 3")
+    _both(found, f'proctree_syscalls_total{{target="it",syscall="getppid"}} == {CALLS + 1}')
+    time.sleep(2)  # for the rules
