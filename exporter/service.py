@@ -108,9 +108,10 @@ class Service:
         with self._lock:
             snapshot = self._monitor.snapshot()
             following, members = self._tracker.following(), self._tracker.members()
+            threads = self._tracker.threads()
             complete = not self._tracker.incomplete
         comm = partial(procfs.comm, self._options.paths.procfs)
-        return describe_targets(snapshot, following, members, comm, complete=complete)
+        return describe_targets(snapshot, following, members, threads, comm, complete=complete)
 
     # The job
 

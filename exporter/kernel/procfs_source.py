@@ -22,6 +22,7 @@ from exporter.kernel.records import (
     Membership,
     Process,
     ProcessKey,
+    Thread,
     TreeSettings,
 )
 from exporter.kernel.rules import RuleSet
@@ -47,6 +48,9 @@ class ProcfsSource:
 
     def list_processes(self) -> list[Process]:
         return [process._replace(member=self.member(process.key)) for process in self._processes]
+
+    def list_threads(self) -> list[Thread]:
+        return []
 
     def members(self) -> dict[ProcessKey, Membership]:
         return {key: self.member(key) for key in self._members}

@@ -74,6 +74,9 @@ class Source(Protocol):
 
     def list_processes(self) -> list[Process]: ...
 
+    def list_threads(self) -> list[Thread]:
+        """Those that are followed, and what they do."""
+
     def members(self) -> dict[ProcessKey, Membership]: ...
 
     def member(self, key: ProcessKey) -> Membership:

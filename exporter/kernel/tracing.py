@@ -181,7 +181,7 @@ class Tracing:
 
     def release(self, slots: Collection[int]) -> tuple[set[int], Reading]:
         members = {slot for m in self.members().values() for slot in m[:8]}
-        threads = {thread.slot for thread in self._scan_threads()}
+        threads = {thread.slot for thread in self.list_threads()}
         listed = set(self.cgroups().values())
         free = set(slots) - members - threads - listed
         wait_for_programs()
@@ -235,7 +235,7 @@ class Tracing:
         self._clear("waiting")
         self._control[_SETTLED] = changes
 
-    def _scan_threads(self) -> list[Thread]:
+    def list_threads(self) -> list[Thread]:
         return Thread.unpack_all(bpf.read_iterator(self._iterators["scan_threads"]))
 
     def read(self, slots: Sequence[int]) -> Reading:
@@ -279,7 +279,7 @@ class Tracing:
         lost["program_skipped"] = sum(program.skipped for program in programs)
         return Reading(
             calls=raw,
-            threads=self._scan_threads(),
+            threads=self.list_threads(),
             slots=self.slots.states(slots),
             lost_calls=lost,
             programs=programs,

@@ -26,6 +26,7 @@ from exporter.kernel.records import (
     Membership,
     Process,
     ProcessKey,
+    Thread,
     TreeSettings,
 )
 from exporter.kernel.source import Reading, Source
@@ -326,6 +327,10 @@ class Tracker:
     def members(self) -> dict[ProcessKey, Membership]:
         """Who belongs where, by the kernel's own account."""
         return self._source.members()
+
+    def threads(self) -> list[Thread]:
+        """Of all processes that are followed, and what they do."""
+        return self._source.list_threads()
 
     def following(self) -> Following:
         """Who is followed, as it is now."""

@@ -72,6 +72,9 @@ def test_the_api_is_there_where_it_is_enabled() -> None:
         (target,) = json.loads(running.get("/api/v1/targets"))["data"]
         assert (target["name"], target["root"], target["up"]) == ("it", str(it.pid), True)
         assert (target["processes_total"], target["trees_total"]) == (1, 1)
+        (call,) = target["calls_in_flight"]  # it waits for us
+        assert (call["syscall"], call["pid"], call["tid"]) == ("read", it.pid, it.pid)
+        assert call["seconds"] > 0
         page = running.get("/").decode()
         assert "<td>it</td>" in page
         assert "why" not in page  # the lists are not for a table
