@@ -140,7 +140,8 @@ def is_ready(secured: Secured) -> bool:
 
 
 def test_what_is_told_at_the_start(secured: Secured) -> None:
-    assert f" on https://{secured.running.address}/metrics" in secured.running.log
+    where = f" on https://{secured.running.address}/metrics"
+    until(lambda: where in secured.running.log, "it says where it is")
     for url in ("http", "https"):
         with pytest.raises(OSError):
             urllib.request.urlopen(f"{url}://{secured.running.address}/metrics", timeout=60)
