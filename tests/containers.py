@@ -127,12 +127,16 @@ class Podman:
         return [f"--volume={self._programs}:{self._programs}:ro"]
 
 
+def need_packages() -> None:
+    """Of Debian, that `make test` installs; in CI a skip is a failure."""
+    if missing := [tool for tool in ("podman", "runc", "debootstrap") if not shutil.which(tool)]:
+        pytest.skip(f"needs Debian's packages {' '.join(missing)}: use make test")
+
+
 @contextmanager
 def podman(programs: Path, cgroup_manager: str = "cgroupfs") -> Iterator[Podman]:
     """Podman with the image IMAGE; at the end its containers are ended and its root is removed."""
-    missing = [tool for tool in ("podman", "runc", "debootstrap") if not shutil.which(tool)]
-    if missing:
-        pytest.skip(f"needs Debian's packages {' '.join(missing)}")
+    need_packages()
     root = Path(tempfile.mkdtemp(prefix="host-"))  # Podman wants a short path
     engine = Podman(root, programs, cgroup_manager)
     try:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import json
-import shutil
 import subprocess
 import tarfile
 import tempfile
@@ -15,9 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
-from tests.containers import quietly
+from tests.containers import need_packages, quietly
 from tests.harness import ROOT, Exporter, free_port, wait_ready
 
 CAPABILITIES = ("BPF", "PERFMON", "SYS_PTRACE", "DAC_READ_SEARCH")
@@ -30,8 +27,7 @@ _PROFILE = Path("/usr/share/containers/seccomp.json")
 @functools.cache
 def image() -> str:
     """Its id: somebody else's build may take its name meanwhile."""
-    if missing := [tool for tool in ("podman", "runc", "debootstrap") if not shutil.which(tool)]:
-        pytest.skip(f"needs Debian's packages {' '.join(missing)}")
+    need_packages()
     with tempfile.NamedTemporaryFile() as made:
         quietly(
             "make", f"--directory={ROOT}", "image", "IMAGE=localhost/proctree-exporter:test",

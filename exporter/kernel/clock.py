@@ -76,14 +76,6 @@ class Clock:
         index = bisect_right(history, monotonic_ns, key=attrgetter("since_ns"))
         return monotonic_ns + history[max(index - 1, 0)].wall_ns
 
-    def span_ns(self, began_ns: int, ended_ns: int) -> tuple[int, int]:
-        """Begin and end by the time of day; they are as far apart as on CLOCK_MONOTONIC.
-
-        So nothing ends before it begins, nor lasts for an hour because the time of day was set.
-        """
-        start_ns = self.wall_ns(began_ns)
-        return start_ns, start_ns + max(ended_ns - began_ns, 0)
-
     def boot_to_monotonic(self, boot_ns: int) -> int:
         """Of a time since boot with the machine's suspensions, as processes' start times are.
 

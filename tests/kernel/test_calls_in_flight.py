@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from tests.harness import Scrape, Workload, exporter, workload
 from tests.kernel.test_calls import IT, calls_of, errors_of, followed, in_flight, left_in_flight
@@ -169,3 +172,19 @@ def test_what_a_busy_process_does_next_counts(build: Callable[..., Path]) -> Non
             scrape = running.scrape()
             assert calls_of(scrape) == {"rt_sigreturn": 2, "clone": 3, "getppid": 1}
             assert errors_of(scrape) == {}
+
+
+@pytest.mark.alone
+def test_kernel_threads_are_in_no_call() -> None:
+    """They sleep, and have no registers of user space, which would say `read`."""
+    with exporter("- {name: node, all: true}\n", "--web.enable-api") as running:
+        (target,) = json.loads(running.get("/api/v1/targets"))["data"]
+        calling = {call["pid"] for call in target["calls_in_flight"]}
+        assert calling
+        assert not calling & set(of_kthreadd())
+
+
+def of_kthreadd() -> list[int]:
+    """PID 2, and all that it has made."""
+    children = Path("/proc/2/task/2/children").read_text().split()
+    return [2, *map(int, children)]

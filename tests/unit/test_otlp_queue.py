@@ -9,6 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from exporter.model.resource import Resource
 from exporter.publish.otlp.outcome import Outcome
 from exporter.publish.otlp.queue import DROPPED, Counts, SpanQueue
 from tests.harness import PATIENCE_S
@@ -34,10 +35,15 @@ def test_from_the_start() -> None:
     assert SpanQueue(8, 4).counts() == Counts(0, 0, dict.fromkeys(DROPPED, 0), 0)
 
 
+def put(queue: SpanQueue, resource: Resource, span: bytes) -> bool:
+    """Whether it is queued."""
+    return queue.put_many([(resource, span)]) == 1
+
+
 def test_in_order() -> None:
     queue = SpanQueue(10, 4)
     assert queue.put_many(items(9)) == 9
-    assert queue.put(*items(1, first=9)[0])
+    assert put(queue, *items(1, first=9)[0])
     assert [len(queue.take(0)) for _ in range(2)] == [4, 4]
     assert queue.take(0) == items(2, first=8)
     assert queue.take(0) == []
@@ -48,10 +54,10 @@ def test_full() -> None:
     queue = SpanQueue(5, 5)
     assert queue.put_many(items(3)) == 3
     assert queue.put_many(items(4, first=3)) == 2
-    assert not queue.put(WEB, b"x")
+    assert not put(queue, WEB, b"x")
     assert dropped(queue) == {"queue_full": 3}
     assert queue.take(0) == items(5)
-    assert queue.put(WEB, b"x")
+    assert put(queue, WEB, b"x")
     assert dropped(queue) == {"queue_full": 3}
 
 
@@ -59,20 +65,20 @@ def test_full_of_bytes() -> None:
     """1 KiB for each on average: few large spans fill it, and a huge one never fits."""
     queue = SpanQueue(4, 4)
     assert queue.put_many([(WEB, b"x" * 1500)] * 4) == 2
-    assert queue.put(WEB, b"x" * 1096)
-    assert not queue.put(WEB, b"x")
-    assert queue.put(WEB, b"")
+    assert put(queue, WEB, b"x" * 1096)
+    assert not put(queue, WEB, b"x")
+    assert put(queue, WEB, b"")
     assert dropped(queue) == {"queue_full": 3}
     assert len(queue.take(0)) == 4
-    assert not queue.put(WEB, b"x" * 4097)
-    assert queue.put(WEB, b"x" * 4096)
+    assert not put(queue, WEB, b"x" * 4097)
+    assert put(queue, WEB, b"x" * 4096)
 
 
 def test_batch_of_bytes() -> None:
     """As many spans as backends take in one request; what is larger by itself goes alone."""
     queue = SpanQueue(10, 10, batch_bytes=100)
     for size in (60, 40, 1, 99, 101, 50, 51):
-        assert queue.put(WEB, b"x" * size)
+        assert put(queue, WEB, b"x" * size)
     batches = [[len(span) for _, span in queue.take(0)] for _ in range(5)]
     assert batches == [[60, 40], [1, 99], [101], [50], [51]]
 
@@ -104,7 +110,7 @@ def test_close() -> None:
     queue = SpanQueue(10, 2)
     queue.put_many(items(5))
     queue.close()
-    assert not queue.put(WEB, b"x")
+    assert not put(queue, WEB, b"x")
     assert dropped(queue) == {"unsent": 1}
     for outcome in (TAKEN, GIVEN_UP):
         assert len(queue.take(PATIENCE_S)) == 2
@@ -135,11 +141,11 @@ def test_waiting(how: str) -> None:
     queue.put_many(items(2))
     if how == "one":
         queue.put_many(items(1))
-        queue.put(WEB, b"x")
+        put(queue, WEB, b"x")
     elif how == "many":
         queue.put_many(items(7))
     elif how == "bytes":
-        queue.put(WEB, b"x" * 990)
+        put(queue, WEB, b"x" * 990)
     else:
         queue.close()
     thread.join(PATIENCE_S)

@@ -97,7 +97,7 @@ def test_put_never_waits(backend: str, server: OtlpServer) -> None:
     with deaf() as (silent, _):
         port = {"refused": free_port(), "silent": silent}.get(backend, server.port)
         with exporting(Endpoint(f"http://127.0.0.1:{port}/v1/traces")) as it:
-            queued = sum(it.queue.put(WEB, b"x") for _ in range(5000))
+            queued = sum(it.queue.put_many([(WEB, b"x")]) for _ in range(5000))
             found = it.counts()
             assert 100 <= found.queued <= 110  # a batch may be on its way, beside a full queue
             assert (found.put, found.sent) == (5000, 0)

@@ -30,7 +30,7 @@ def test_close_sends(server: OtlpServer) -> None:
     it.close()
     assert received(server) == span_names(100)
     assert (it.counts().sent, it.dropped()) == (100, {})
-    assert not it.queue.put(WEB, b"x")
+    assert not it.queue.put_many([(WEB, b"x")])
     assert it.dropped() == {"unsent": 1}
 
 

@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from exporter.model.losses import SPANS, TOKEN_BUCKET, UNSENT
-from exporter.model.resource import Resource
 from exporter.publish.otlp.batch import Item
 from exporter.publish.otlp.outcome import Outcome
 
@@ -53,10 +52,6 @@ class SpanQueue:
         self._put = self._sent = 0
         self._dropped = dict.fromkeys(DROPPED, 0)
         self._closed = False
-
-    def put(self, resource: Resource, span: bytes) -> bool:
-        """Whether it is queued."""
-        return self.put_many(((resource, span),)) == 1
 
     def put_many(self, items: Sequence[Item]) -> int:
         """How many are queued: the first ones, in their order. The others are dropped."""
