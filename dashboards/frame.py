@@ -169,16 +169,18 @@ def exporter_events() -> list[Any]:
 
 
 def tree_events(selector: str, by: str, *, kills: bool = True) -> list[Any]:
-    """Deploys: trees that had not lived in the hour before. Restarts: targets that come up
-    again. Kills: processes that a signal ended, which are told of where they are few."""
+    """Deploys: trees that had not lived in the hour before. Restarts: trees that had, and of whose
+    processes none is older than two minutes; but not those that have been like that before, as a
+    compiler's. Kills: processes that a signal ended, which are told of where they are few."""
     alive = f"proctree_tree_processes{{{selector}}} > 0"
-    up = f'proctree_target_up{{{EXPORTER},target=~"$target"}}'
+    began = f"proctree_tree_start_time_seconds{{{selector}}}"
+    lived_before = lived(selector, "[1h] offset 2m")
     exits = f'proctree_process_exits_total{{{selector},outcome="signal"}}'
     return [
         Annotation(
             "Deploys",
             "green",
-            f"topk(20, count by ({by}) ({alive}\nunless {lived(selector, '[1h] offset 2m')}))",
+            f"topk(20, count by ({by}) ({alive}\nunless {lived_before}))",
             title="Deployed",
             text="new: {{target}} {{namespace}} {{workload}} {{pod}}",
             tags="target",
@@ -186,9 +188,11 @@ def tree_events(selector: str, by: str, *, kills: bool = True) -> list[Any]:
         Annotation(
             "Restarts",
             "orange",
-            f"changes({up}[2m]) > 0\nand\n{up} == 1",
-            title="Up again",
-            text="{{target}} on {{instance}}",
+            f"topk(20, max by ({by}) ({began} > time() - 120\nand {lived_before}\n"
+            f"unless {began} offset 2m > time() - 180)) * 1000",
+            value_is_time=True,
+            title="Restarted",
+            text="{{target}} {{namespace}} {{workload}} {{pod}}",
             tags="target",
         ),
         Annotation(

@@ -86,6 +86,12 @@ class Clock:
         index = bisect_right(history, boot_ns, key=attrgetter("since_boot_ns"))
         return boot_ns - history[max(index - 1, 0)].boot_ns
 
+    def boot_to_wall(self, boot_ns: int) -> int:
+        """The time of day, since the epoch, of a process' start: by the offsets of now, so that its
+        age is right where the time of day was set meanwhile."""
+        last = self._last
+        return boot_ns - last.boot_ns + last.wall_ns
+
     def _sample(self) -> tuple[_Offsets, int]:
         """The offsets now, and by how much they may be wrong."""
         best_ns, best = 0, None

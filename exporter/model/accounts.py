@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from exporter.kernel.clock import Clock
 from exporter.kernel.source import Reading
 from exporter.model.account import Account, Life, Tree, TreeInfo
 from exporter.model.admission import NOTHING, Budget, Costs, Price
@@ -55,7 +56,7 @@ class Accounts:
         self._costs, self._scale = costs, scale
         self._tree_labels = tree_labels
         self._pod_labels = {key: pod_label_name(key) for key in pod_labels}
-        self._names, self._exemplars = Names(), exemplars
+        self._names, self._exemplars, self._clock = Names(), exemplars, Clock()
         self._listed: dict[str, Listed] = {}
         self._accounts: dict[LabelSet, Account] = {}
         self._trees: dict[int, Tree] = {}
@@ -189,7 +190,8 @@ class Accounts:
         calls = build_calls(reading, self._names, self._trees, accounts, recent)
         room = self._budget.left // self._costs.in_flight.most
         in_flight = build_in_flight(reading, self._names, self._trees, room)
-        states = build_trees(reading, self._trees, accounts)
+        self._clock.tick()
+        states = build_trees(reading, self._trees, accounts, self._clock.boot_to_wall)
         up = {account.target.name for account, state in zip(accounts, states, strict=True)
               if state.processes}  # fmt: skip
         if waiting:

@@ -45,7 +45,7 @@ NOTHING = Price(0, 0)
 class Prices:
     """What the series of one target's label sets cost."""
 
-    own: Price  # processes, threads, forks, execs, exits, info
+    own: Price  # processes, threads, start time, forks, execs, exits, info
     call: Price  # its count and its histogram
     class_: Price
     error: Price

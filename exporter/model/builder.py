@@ -7,7 +7,7 @@ does not admit goes into `other`.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from exporter.kernel.records import Thread
 from exporter.kernel.source import RawCall, Reading
@@ -141,9 +141,13 @@ def build_in_flight(
 
 
 def build_trees(
-    reading: Reading, trees: Mapping[int, Tree], accounts: Iterable[Account]
-) -> list[TreeState]:
-    """The life of each label set's processes, those of trees that are gone included."""
+    reading: Reading, trees: Mapping[int, Tree], accounts: Iterable[Account],
+    born_ns: Callable[[int], int],
+) -> list[TreeState]:  # fmt: skip
+    """The life of each label set's processes, those of trees that are gone included.
+
+    `born_ns` makes the time of day of a process' start, which is since boot.
+    """
     threads: dict[int, list[Thread]] = defaultdict(list)
     for thread in reading.threads:
         tree = trees.get(thread.slot)
@@ -154,11 +158,13 @@ def build_trees(
         life = account.life
         for slot in account.trees.keys() & reading.slots.keys():
             life = life.plus(Life.of(reading.slots[slot]))
-        states.append(_tree_state(account, threads.get(id(account), []), life))
+        states.append(_tree_state(account, threads.get(id(account), []), life, born_ns))
     return states
 
 
-def _tree_state(account: Account, threads: list[Thread], life: Life) -> TreeState:
+def _tree_state(
+    account: Account, threads: list[Thread], life: Life, born_ns: Callable[[int], int]
+) -> TreeState:
     states = Counter(thread_state(thread.state) for thread in threads)
     return TreeState(
         labels=account.labels,
@@ -168,5 +174,6 @@ def _tree_state(account: Account, threads: list[Thread], life: Life) -> TreeStat
         execs=life.execs,
         exits={"ok": life.exits_ok, "error": life.exits_error, "signal": life.exits_signal},
         created_ns=account.created_ns,
+        began_ns=born_ns(min(thread.start_ns for thread in threads)) if threads else None,
         info=account.info,
     )

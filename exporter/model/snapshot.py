@@ -75,6 +75,7 @@ class TreeState:
     created_ns: int
     #: Of proctree_target_info, beside the labels: kind, root, workload, label_*; no empty ones.
     info: Mapping[str, str] = field(default_factory=dict)
+    began_ns: int | None = None  # when the oldest process that is alive now was born
 
 
 @dataclass(frozen=True, slots=True)

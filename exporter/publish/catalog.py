@@ -86,6 +86,13 @@ CATALOG: tuple[Metric, ...] = (
         "Threads of the tree alive now, by what they are doing.",
         ("target", "state"),
     ),
+    Metric(
+        "proctree_tree_start_time_seconds",
+        "gauge",
+        "When the oldest process of the tree that is alive now began, in seconds since the epoch.",
+        _TARGET,
+        "seconds",
+    ),
     Metric("proctree_process_forks_total", "counter", "Processes born in the tree.", _TARGET),
     Metric("proctree_process_execs_total", "counter", "Programs started in the tree.", _TARGET),
     Metric(

@@ -210,6 +210,7 @@ def _sum_trees(one: TreeState, other: TreeState) -> TreeState:
         execs=one.execs + other.execs,
         exits=sum_counts((*one.exits.items(), *other.exits.items())),
         created_ns=min(one.created_ns, other.created_ns),
+        began_ns=min(filter(None, (one.began_ns, other.began_ns)), default=None),
     )
 
 

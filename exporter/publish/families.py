@@ -119,6 +119,12 @@ def _per_target(number: Callable[[TargetState], int]) -> Callable[[Digest], Iter
     return read
 
 
+def _started(digest: Digest) -> Iterator[Point]:
+    for head, tree in digest.trees:
+        if tree.began_ns is not None:
+            yield head, (), tree.began_ns / 10**9, 0
+
+
 def _target_info(digest: Digest) -> Iterator[Point]:
     clean = Cleaner()
     names = _info_labels(digest)
@@ -195,6 +201,7 @@ READERS: Mapping[str, Callable[[Digest], Iterable[Point]]] = {
     ],
     "proctree_tree_processes": _per_tree(lambda tree: tree.processes),
     "proctree_tree_threads": _each_of(THREAD_STATES, lambda tree: tree.threads),
+    "proctree_tree_start_time_seconds": _started,
     "proctree_process_forks_total": _per_tree(lambda tree: tree.forks),
     "proctree_process_execs_total": _per_tree(lambda tree: tree.execs),
     "proctree_process_exits_total": _each_of(EXIT_OUTCOMES, lambda tree: tree.exits),

@@ -10,7 +10,7 @@ from exporter.model.histogram import CLASSIC_LOG2
 
 _ONE = Price(1, 1)
 _PER_TARGET = 2  # up, trees
-_PER_LABEL_SET = 11  # info, processes, forks, execs, 4 states, 3 outcomes
+_PER_LABEL_SET = 12  # info, processes, start time, forks, execs, 4 states, 3 outcomes
 _PER_IN_FLIGHT = 2  # how many and how old
 
 

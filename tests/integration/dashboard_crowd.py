@@ -68,7 +68,10 @@ class Crowd:
                 for labels in self._label_sets for name in (*IN_FLIGHT, "fsync")
             ],
             trees=[
-                TreeState(labels, 4, states, self._scrapes, 1, life, self._began_ns)
+                TreeState(
+                    labels, 4, states, self._scrapes, 1, life, self._began_ns,
+                    began_ns=self._began_ns,
+                )
                 for labels in self._label_sets
             ],
             targets=[TargetState("pods", (), True, trees - 1), TargetState(LONG, (), True, 1)],

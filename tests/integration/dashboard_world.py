@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +19,7 @@ targets:
   - {{name: it, pid: {it}}}
   - {{name: neighbour, pid: {neighbour}}}
   - {{name: late, pidfile: {late}}}
+  - {{name: again, pidfile: {again}}}
   - {{name: gone, cgroup: /proctree-none.slice}}
 self_cost: true
 """
@@ -60,6 +61,11 @@ class Puppet:
         self.process.stdin.flush()
         assert self.process.stdout.readline() == "done\n"
 
+    def leave(self) -> None:
+        assert self.process.stdin
+        self.process.stdin.close()
+        self.process.wait()
+
 
 @contextmanager
 def puppet() -> Iterator[Puppet]:
@@ -77,57 +83,61 @@ def puppet() -> Iterator[Puppet]:
 
 
 class World(NamedTuple):
-    """`native` and `classic` have scraped the same."""
+    """`native` and `classic` have scraped the same. `again` is a service's second process."""
 
     native: Server
     classic: Server
     exporter: Exporter
+    again: Puppet
 
 
 @contextmanager
 def world(folder: Path) -> Iterator[World]:
     """All is over, and has been scraped. What is shown begins when the new things do."""
     with ExitStack() as stack:
-        it, neighbour, late = (stack.enter_context(puppet()) for _ in range(3))
-        pidfile = folder / "late.pid"
-        config = _CONFIG.format(it=it.pid, neighbour=neighbour.pid, late=pidfile)
+        it, neighbour, late, old = (stack.enter_context(puppet()) for _ in range(4))
+        pidfile, service = folder / "late.pid", folder / "again.pid"
+        service.write_text(str(old.pid))
+        config = _CONFIG.format(it=it.pid, neighbour=neighbour.pid, late=pidfile, again=service)
         running = stack.enter_context(exporter(config))
-        native, classic = (
+        native, classic = both = [
             stack.enter_context(server(running.address, folder / name, native=name == "native"))
             for name in ("native", "classic")
-        )
-        found = World(native, classic, running)
-        _before(found, it)
+        ]
+        _before(both, it)
         began = int(time.time())
+        again = stack.enter_context(puppet())
+        service.write_text(str(again.pid))
+        old.leave()
         pidfile.write_text(str(late.pid))
-        _after(found, it, neighbour, late)
+        _after(both, it, neighbour, late)
         now = int(time.time())
-        for one in (native, classic):
+        for one in both:
             one.now = now
             one.variables |= {"__range": f"{now - began}s", "recent": f"{now - began}s"}
-        yield found
+        yield World(native, classic, running, again)
 
 
-def _both(found: World, expr: str) -> None:
+def _until(both: Sequence[Server], expr: str) -> None:
     """Waits until an expression has a result in both."""
-    for one in (found.native, found.classic):
+    for one in both:
         one.until(expr)
 
 
-def _before(found: World, it: Puppet) -> None:
+def _before(both: Sequence[Server], it: Puppet) -> None:
     """Calls that return at once, and failures that are nothing new."""
-    _both(found, "count_over_time(up[10m]) > 1")
+    _until(both, "count_over_time(up[10m]) > 1")
     it.do("os.getppid(); receive(0.001)")
     time.sleep(2 * SCRAPE_S)
     it.do("[receive(0.001) for _ in range(100)]")
     it.do(f"[fails(os.stat, '/none') for _ in range({MISSES})]")
-    _both(found, f'sum(proctree_syscall_errors_total{{target="it",errno="ENOENT"}}) >= {MISSES}')
+    _until(both, f'sum(proctree_syscall_errors_total{{target="it",errno="ENOENT"}}) >= {MISSES}')
     time.sleep(2 * SCRAPE_S)
 
 
-def _after(found: World, it: Puppet, neighbour: Puppet, late: Puppet) -> None:
+def _after(both: Sequence[Server], it: Puppet, neighbour: Puppet, late: Puppet) -> None:
     """An errno is new, children end in every way, many calls are made, `recvfrom` is slow."""
-    _both(found, 'proctree_target_up{target="late"} == 1')
+    _until(both, 'proctree_target_up{target="late"} == 1')
     for one in (it, late):
         one.do(f"[fails(os.mkdir, '/') for _ in range({NEW})]")
     time.sleep(2 * SCRAPE_S)
@@ -142,6 +152,6 @@ def _after(found: World, it: Puppet, neighbour: Puppet, late: Puppet) -> None:
         one.do(f"[os.getppid() for _ in range({CALLS})]")
     it.do("[receive(1) for _ in range(4)]")
     read = 'proctree_syscall_oldest_in_flight_seconds{syscall="read"} > 10.5'
-    _both(found, f"count({read}) == 3")
-    _both(found, f'proctree_syscalls_total{{target="it",syscall="getppid"}} == {CALLS + 1}')
+    _until(both, f"count({read}) == 4")
+    _until(both, f'proctree_syscalls_total{{target="it",syscall="getppid"}} == {CALLS + 1}')
     time.sleep(2)  # for the rules

@@ -60,6 +60,11 @@ def calls(scrape: Scrape, syscall: str = "getpgid") -> dict[str, float]:
     return scrape.all("proctree_syscalls_total", target="c", syscall=syscall)
 
 
+def started(scrape: Scrape) -> float:
+    """0 before the tree has its name."""
+    return max(scrape.all("proctree_tree_start_time_seconds", target="c").values(), default=0)
+
+
 def trees(scrape: Scrape) -> float:
     return scrape.value("proctree_target_trees", target="c")
 
@@ -119,14 +124,17 @@ def test_by_name_and_image(engine: Podman, contained: str) -> None:
 
 
 def test_a_restart_goes_on_counting(engine: Podman, contained: str) -> None:
-    """The same container in a new cgroup with the path of the old: one series, which only grows."""
+    """The same container in a new cgroup with the path of the old: one series, which only grows.
+    The start time of its tree tells of it."""
     with following(engine, "name: web*") as running:
         web = engine.run("web-1", contained, "3", "7", image=WEB)
         has_said(web, "done")
+        began = started(until(running, started))
         for times in (2, 3):
             web.stop()
             web.start()
             has_said(web, "done", times)
+            began = started(until(running, lambda scrape, began=began: started(scrape) > began))
         scrape = until(running, lambda scrape: calls(scrape) == {f"web-1,{WEB}": 3 * 4 * 7})
         assert trees(scrape) == 1
 

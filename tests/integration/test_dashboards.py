@@ -9,6 +9,7 @@ import pytest
 
 from dashboards.rules.generate import names_of
 from tests import dashboards
+from tests.caller import born
 from tests.dashboards import ALL, NAMES, Query
 from tests.integration import dashboard_world
 from tests.integration.dashboard_server import Series, Server
@@ -32,7 +33,8 @@ EMPTY = {
     "exporter: What does not show under its own name? A": "all has room",
     "exporter: What does not show under its own name? B": "nothing waits for its name",
     "overview: What came, and what went? B": "nothing went",
-    "tree: Restarts Anno": "the target `it` was never down",
+    "overview: Restarts Anno": "see test_restarts",
+    "tree: Restarts Anno": "the target `it` never restarts",
 }
 NATIVE = "How long do its calls take, by native histograms?"
 CLASSIC = "How long do its calls take, by classic buckets?"
@@ -79,7 +81,7 @@ def test_variables(name: str, asked: Server, world: World) -> None:
         "instance": [world.exporter.address],
         "namespace": ["shop"],
         "pod": ["web-0"],
-        "target": ["gone", "it", "late", "neighbour"],
+        "target": ["again", "gone", "it", "late", "neighbour"],
         "unrecorded": [] if asked.native else ["proctree"],
     }
     assert lists == {variable: expected[variable] for variable in lists}
@@ -93,24 +95,24 @@ def test_numbers(asked: Server) -> None:
         return found.value
 
     assert number("overview", "How many nodes report?") == 1
-    assert number("overview", "How many trees are followed?") == 4
+    assert number("overview", "How many trees are followed?") == 5
     assert number("overview", "How many targets have no process?") == 1
     assert number("overview", "Are calls lost?") == 0
     assert number("tree", "How many processes live?") == 1
     assert number("exporter", "How many exporters are down?") == 0
     assert number("exporter", "Was the last config taken?") == 1
     trees = by("target", asked.ask(the("overview", "How many trees has each target?")))
-    assert trees == {"it": 1, "neighbour": 1, "late": 1, "gone": 0}
+    assert trees == {"it": 1, "neighbour": 1, "late": 1, "again": 1, "gone": 0}
 
 
 @pytest.mark.parametrize(
     ("choice", "trees"),
     [
-        ({"target": ".*"}, {"gone", "it", "late", "neighbour"}),
+        ({"target": ".*"}, {"again", "gone", "it", "late", "neighbour"}),
         ({"target": "(it|late)"}, {"it", "late"}),
         ({"target": ".*", "namespace": "shop"}, {"it"}),
         ({"target": ".*", "pod": "web-0"}, {"it"}),
-        ({"target": ".*", "namespace": "", "pod": ""}, {"gone", "late", "neighbour"}),
+        ({"target": ".*", "namespace": "", "pod": ""}, {"again", "gone", "late", "neighbour"}),
         ({"target": "none"}, set()),
     ],
 )
@@ -157,7 +159,7 @@ def test_stuck(asked: Server) -> None:
     """The calls that are stuck, how many, and since when; three queries tell of the same."""
     panel = "What is stuck, where, and since when?"
     ages, begins, numbers = (by("target", asked.ask(the("overview", panel, ref))) for ref in "ABC")
-    assert numbers == {"it": 1, "neighbour": 1, "late": 1}
+    assert numbers == {"it": 1, "neighbour": 1, "late": 1, "again": 1}
     assert set(ages) == set(begins) == set(numbers)
     for target, age in ages.items():
         assert age > 10
@@ -239,13 +241,23 @@ def test_lives(asked: Server) -> None:
 
 
 def test_annotations(asked: Server) -> None:
-    """What came late is a deploy and a restart; the exporter's start is told to the millisecond."""
+    """What came late is a deploy; the exporter's start is told to the millisecond."""
 
     def targets(name: str) -> set[str]:
         return {one.labels["target"] for one in asked.ask(the("overview", name, "Anno"))}
 
     assert "late" in targets("Deploys")
-    assert targets("Restarts") == {"late"}
     assert targets("Kills") == {"it"}
     (started,) = asked.ask(the("exporter", "Exporter started", "Anno"))
     assert started.value == asked.one("process_start_time_seconds") * 1000
+
+
+def test_restarts(asked: Server, world: World) -> None:
+    """A service that was there again before anybody looked; to the moment. Two minutes are six
+    seconds here."""
+    expr = asked.expr(the("overview", "Restarts", "Anno"))
+    for old, new in (("1h", "1m"), ("2m", "6s"), ("- 120", "- 6"), ("- 180", "- 9")):
+        assert old in expr
+        expr = expr.replace(old, new)
+    found = asked.range(expr, int(asked.variables["__range"].removesuffix("s")))
+    assert by("target", found) == {"again": pytest.approx(born(world.again.pid) * 1000, abs=20)}

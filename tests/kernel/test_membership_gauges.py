@@ -6,8 +6,12 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from subprocess import PIPE, Popen
 
-from tests.harness import exporter, workload
+from pytest import approx
+
+from tests.caller import born
+from tests.harness import Scrape, exporter, workload
 from tests.kernel.trees import ended, execs, exits, forks, is_up, processes, threads, until
 
 Build = Callable[..., Path]
@@ -61,3 +65,32 @@ def test_a_dead_tree_is_down_and_keeps_its_counters(build: Build) -> None:
             assert {**before, "read": before["read"] + 1} == after
             entries = dead.value("proctree_exporter_map_entries", map="traced_tgids")
             assert entries == 1  # the exporter's own, which is kept out
+
+
+def test_when_the_oldest_that_is_alive_began() -> None:
+    """The root's birth; its child's, once the root is gone; nothing, once both are. The clock of
+    /proc/PID/stat has 100 ticks a second."""
+    script = "read line; sleep 1000 & echo $!; read line"
+    with (
+        Popen(["sh", "-c", script], stdin=PIPE, stdout=PIPE, text=True) as root,
+        exporter(f"[{{name: it, pid: {root.pid}}}]") as running,
+    ):
+        assert root.stdin
+        assert root.stdout
+        root.stdin.write("\n")
+        root.stdin.flush()
+        child = int(root.stdout.readline())
+        assert started(running.scrape()) == approx(born(root.pid), abs=0.02)
+        expected = born(child)
+        assert expected > born(root.pid) + 0.02
+        root.stdin.write("\n")
+        root.stdin.flush()
+        root.wait()
+        assert started(running.scrape()) == approx(expected, abs=0.02)
+        os.kill(child, signal.SIGKILL)
+        scrape = until(running, lambda scrape: processes(scrape) == 0)
+        assert scrape.all("proctree_tree_start_time_seconds") == {}
+
+
+def started(scrape: Scrape) -> float:
+    return scrape.value("proctree_tree_start_time_seconds", target="it")

@@ -82,7 +82,7 @@ def snapshot() -> Snapshot:
         trees=[
             TreeState(
                 only("ci"), 2, {"running": 1, "sleeping": 4}, 7, 5, {"ok": 6, "signal": 1},
-                CREATED_NS, {"kind": "pid", "root": "4711"},
+                CREATED_NS, {"kind": "pid", "root": "4711"}, CREATED_NS - 3_500_000_000,
             ),
             TreeState(
                 POD, 0, {}, 0, 0, {}, CREATED_NS,

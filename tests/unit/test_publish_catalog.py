@@ -68,6 +68,7 @@ def samples(shape: Shape, subject: Snapshot) -> Price:
 def test_the_price_of_a_call_is_what_it_adds(shape: Shape) -> None:
     """Exactly so many samples more of text, and series more of protobuf, for the model's limit."""
     for tree, state in zip(snapshot().trees, snapshot().targets, strict=True):
+        alive = replace(tree, began_ns=1)
         buckets = None if state.bounds is None else tuple(map(float, state.bounds))
         target = Target(state.name, "pid", buckets=buckets)
         prices = costs(shape).of(target)
@@ -75,7 +76,7 @@ def test_the_price_of_a_call_is_what_it_adds(shape: Shape) -> None:
         errors = (("EIO", 1), ("ENOENT", 1))
         none = replace(snapshot(), calls=[], in_flight=[], trees=[], targets=[])
         bare = replace(none, targets=[state])
-        quiet = replace(bare, trees=[tree])
+        quiet = replace(bare, trees=[alive])
         one = replace(quiet, calls=[call(tree.labels, "read", 5)])
         more = replace(one, calls=[*one.calls, call(tree.labels, "write", 5)])
         failed = replace(one, calls=[call(tree.labels, "read", 5, errors=errors)])

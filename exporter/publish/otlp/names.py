@@ -68,6 +68,7 @@ TWINS: tuple[Twin, ...] = (
     Twin("proctree_syscall_oldest_in_flight_seconds", f"{_T}.syscall.oldest_active", "gauge", "s"),
     Twin("proctree_tree_processes", f"{_T}.tree.processes", "updowncounter", "{process}"),
     Twin("proctree_tree_threads", f"{_T}.tree.threads", "updowncounter", "{thread}"),
+    Twin("proctree_tree_start_time_seconds", f"{_T}.tree.start_time", "gauge", "s"),
     Twin("proctree_process_forks_total", f"{_T}.process.forks", "counter", "{fork}"),
     Twin("proctree_process_execs_total", f"{_T}.process.execs", "counter", "{exec}"),
     Twin("proctree_process_exits_total", f"{_T}.process.exits", "counter", "{exit}"),
