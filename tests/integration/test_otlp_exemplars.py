@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests import dashboards
 from tests.caller import caller
 from tests.caller import until as wait_until
 from tests.harness import PATIENCE_S, exporter
@@ -28,11 +29,13 @@ needs_prometheus = pytest.mark.skipif(
 SPANS = {"processes": True, "syscalls": ["getppid"], "max_per_second": 1_000_000}
 OTLP = {"metrics": True, "interval": "500ms", "shutdown_timeout": "30s"}
 SCRAPED = """
-storage: {{exemplars: {{max_exemplars: 10000}}}}
+global: {{scrape_interval: 200ms, scrape_timeout: 200ms}}
+storage: {{exemplars: {{max_exemplars: 20000}}}}
 scrape_configs:
-  - job_name: proctree
-    scrape_interval: 200ms
-    scrape_timeout: 200ms
+  - job_name: classic
+    static_configs: [{{targets: ["{address}"]}}]
+  - job_name: native
+    scrape_native_histograms: true
     static_configs: [{{targets: ["{address}"]}}]
 """
 
@@ -95,8 +98,10 @@ def test_points_lead_to_spans(
 
 @needs_prometheus
 @needs_collector
-def test_prometheus_keeps_them(tmp_path: Path) -> None:
-    """Scraped as OpenMetrics: each that it shows is a span that the collector has."""
+def test_the_heatmaps_show_them(tmp_path: Path) -> None:
+    """Asked as Grafana asks for the heatmaps of the dashboard *Tree*, which want exemplars: each is
+    a span that the collector has. Classic buckets bring them, and native histograms."""
+    kinds = ("classic", "native")
     with collector(tmp_path) as backend, prometheus_otlp(tmp_path) as server, caller() as it:
         target = {"name": "it", "pid": it.pid, "spans": SPANS}
         otlp = {"shutdown_timeout": "30s"}
@@ -106,17 +111,18 @@ def test_prometheus_keeps_them(tmp_path: Path) -> None:
             (tmp_path / "prometheus3.yml").write_text(scrapes)
             server.process.send_signal(signal.SIGHUP)
 
-            def shown() -> list[dict[str, Any]]:
+            def shown(kind: str) -> list[dict[str, Any]]:
                 found = server.get(
-                    "/api/v1/query_exemplars", start=str(began - 60), end=str(time.time() + 60),
-                    query='proctree_syscall_duration_seconds_bucket{syscall="getppid"}',
+                    "/api/v1/query_exemplars", query=heatmap(kind),
+                    start=str(began - 60), end=str(time.time() + 60),
                 )  # fmt: skip
                 return [one for series in found["data"] for one in series["exemplars"]]
 
             it.call(1009)
-            wait_until(shown, "Prometheus has exemplars", PATIENCE_S)
+            for kind in kinds:
+                wait_until(lambda kind=kind: shown(kind), f"{kind}: exemplars", PATIENCE_S)
             it.call(1009)
-            found = shown()
+            found = [one for kind in kinds for one in shown(kind)]
             assert running.stop() == 0
         spans = by_id(backend.spans())
     assert len(spans) == 2 * 1009 + 1
@@ -126,3 +132,15 @@ def test_prometheus_keeps_them(tmp_path: Path) -> None:
         assert span.name == "getppid"
         assert round(float(one["value"]) * 10**9) == span.end_ns - span.start_ns
         assert round(float(one["timestamp"]), 3) == pytest.approx(span.end_ns / 1e9, abs=0.002)
+
+
+def heatmap(kind: str) -> str:
+    """The query of a panel of getppid, of the job that scrapes this kind of histograms."""
+    (panel,) = [
+        one for one in dashboards.panels("tree")
+        if one["type"] == "heatmap" and kind in one["title"]
+    ]  # fmt: skip
+    (query,) = panel["targets"]
+    assert query["exemplar"] is True
+    chosen = {"job": kind, "call": "getppid", "__rate_interval": "2s"}
+    return dashboards.asked(query["expr"], dashboards.chosen("tree") | chosen)
