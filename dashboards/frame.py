@@ -170,38 +170,51 @@ def exporter_events() -> list[Any]:
 
 def tree_events(selector: str, by: str, *, kills: bool = True) -> list[Any]:
     """Deploys: trees that had not lived in the hour before. Restarts: trees that had, and of whose
-    processes none is older than two minutes; but not those that have been like that before, as a
-    compiler's. Kills: processes that a signal ended, which are told of where they are few."""
+    processes none is older than a point of this query; but not those that were like that at the
+    point before, as a compiler's. Kills: processes that a signal ended, which are told of where
+    they are few. All compare a point with the one before, however far apart Grafana has them:
+    a fixed window would leave gaps."""
     alive = f"proctree_tree_processes{{{selector}}} > 0"
     began = f"proctree_tree_start_time_seconds{{{selector}}}"
-    lived_before = lived(selector, "[1h] offset 2m")
+    before = f"last_over_time({began}[1h] offset $__interval)"
     exits = f'proctree_process_exits_total{{{selector},outcome="signal"}}'
     return [
         Annotation(
             "Deploys",
             "green",
-            f"topk(20, count by ({by}) ({alive}\nunless {lived_before}))",
+            _named(
+                f"topk(20, count by ({by}) ({alive}\n"
+                f"unless {lived(selector, '[1h] offset $__interval')}))"
+            ),
             title="Deployed",
-            text="new: {{target}} {{namespace}} {{workload}} {{pod}}",
+            text="new: {{tree}}",
             tags="target",
         ),
         Annotation(
             "Restarts",
             "orange",
-            f"topk(20, max by ({by}) ({began} > time() - 120\nand {lived_before}\n"
-            f"unless {began} offset 2m > time() - 180)) * 1000",
+            _named(
+                f"topk(20, max by ({by}) ({began} > time() - 60 - $__interval_ms / 1000\n"
+                f"and {began} > {before} + 1\n"
+                f"unless {before} > time() - 60 - 2 * $__interval_ms / 1000)) * 1000"
+            ),
             value_is_time=True,
             title="Restarted",
-            text="{{target}} {{namespace}} {{workload}} {{pod}}",
+            text="{{tree}}",
             tags="target",
         ),
         Annotation(
             "Kills",
             "red",
-            f"topk(20, sum by ({by}) (increase({exits}[2m])) > 0)",
+            _named(f"topk(20, sum by ({by}) ({exits} - {exits} offset $__interval > 0))"),
             title="Killed by a signal",
-            text="{{target}} {{namespace}} {{workload}} {{pod}}",
+            text="{{tree}}",
             tags="target",
             enable=kills,
         ),
     ]
+
+
+def _named(events: str) -> str:
+    """With what tells a tree in one label: of one that is missing Grafana would show the name."""
+    return f'label_join({events}, "tree", " ", "target", "namespace", "workload", "pod")'

@@ -31,7 +31,7 @@ TREE_NAME = "{{target}} {{namespace}} {{pod}} {{container}} {{cgroup}} {{comm}}{
 #: Names longer than a legend keep their head and their tail.
 _SHORTER = {"regex": "^(.{40}).{21,}(.{40})$", "renamePattern": "$1…$2"}
 #: Columns that only a machine wants.
-_HIDDEN = ("Time", "__name__", "job", "node", "exporter_pod")
+_HIDDEN = ("Time", "job", "node", "exporter_pod")
 
 
 def query(
@@ -133,7 +133,7 @@ def spread(title: str, description: str, expr: str, *, classic: bool, empty: str
     if classic:
         rows = heatmap.RowsHeatmapOptions().layout(model.HeatmapCellLayout.LE)
         panel = panel.rows_frame(rows)
-    return panel.with_target(query(expr, "{{le}}", exemplar=True, heatmap=classic))
+    return panel.with_target(query(expr, "{{le}}", exemplar=True, heatmap=True))
 
 
 def table(
@@ -153,6 +153,8 @@ def table(
             for name, url in links
         ]
     )
+    # Else Grafana writes `empty` into each empty cell, and into the links of its row.
+    panel = panel.override_by_regexp(".*", [DynamicConfigValue("noValue", "")])
     for name, its_unit in columns.values():
         if its_unit:
             panel = panel.override_by_name(name, [DynamicConfigValue("unit", its_unit)])
@@ -161,6 +163,9 @@ def table(
         panel = panel.sort_by([by])
     hidden = dict.fromkeys((*_HIDDEN, *hide), True)
     names = {field: name for field, (name, _) in columns.items()}
+    # Rows with different names of metrics would not be merged.
+    unnamed = {"exclude": {"names": ["__name__"]}}
+    panel = panel.with_transformation(DataTransformerConfig("filterFieldsByName", options=unnamed))
     panel = panel.with_transformation(DataTransformerConfig("merge", options={}))
     options = {"excludeByName": hidden, "indexByName": {}, "renameByName": names}
     return panel.with_transformation(DataTransformerConfig("organize", options=options))

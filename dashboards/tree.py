@@ -34,6 +34,7 @@ def _what() -> Row:
             f"sum(proctree_tree_processes{{{TREE}}})",
             unit="short",
             empty=NO_TREE,
+            width=6,
         ),
         stat(
             "How many calls does it make?",
@@ -41,6 +42,7 @@ def _what() -> Row:
             f"sum({calls})",
             unit="cps",
             empty=NO_CALLS,
+            width=6,
         ),
         stat(
             "What part of its calls fails?",
@@ -48,6 +50,7 @@ def _what() -> Row:
             f"(sum({errors}) or vector(0))\n/ sum({calls})",
             unit="percentunit",
             empty=NO_CALLS,
+            width=6,
         ),
         stat(
             "How old is its oldest call?",
@@ -56,6 +59,7 @@ def _what() -> Row:
             f"max({oldest})",
             unit="s",
             empty="None in the kernel",
+            width=6,
             warning=10,
             critical=60,
         ),
@@ -67,8 +71,7 @@ def _what() -> Row:
             {},
             unit="none",
             empty=NO_TREE,
-            width=8,
-            height=5,
+            height=6,
             hide=("Value",),
             links=[API],
         ),

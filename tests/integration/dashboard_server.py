@@ -50,7 +50,12 @@ class Server:
     def __init__(self, url: str, native: bool) -> None:
         self.url, self.native = url, native
         self.now = 0  # all queries are asked as of then
-        self.variables = {"__rate_interval": "20s", "unrecorded": "()" if native else "proctree"}
+        self.variables = {
+            "__rate_interval": "20s",
+            "__interval": "6s",
+            "__interval_ms": "6000",
+            "unrecorded": "()" if native else "proctree",
+        }
 
     def is_ready(self) -> bool:
         try:

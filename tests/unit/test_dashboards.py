@@ -156,7 +156,7 @@ def test_all_metrics() -> None:
 @every_dashboard
 def test_no_variable_is_missing_or_idle(name: str) -> None:
     """Each `$x` of a query is a variable, and each variable is in a query."""
-    own = {"__rate_interval", "__range", "__interval"}
+    own = {"__rate_interval", "__range", "__interval", "__interval_ms"}
     listed = {variable["name"] for variable in variables(name)}
     texts = [query.expr for query in dashboards.queries(name)]
     texts += [v["query"] for v in variables(name) if v["type"] == "query"]
@@ -201,6 +201,31 @@ def test_links(name: str) -> None:
                 assert set(re.findall(r"var-(\w+)=", parameters)) <= known
             else:
                 assert link["url"] == "http://${__data.fields.instance}/api/v1/targets"
+
+
+@every_dashboard
+def test_tables_have_a_row_for_each_thing(name: str) -> None:
+    """Grafana joins rows of several queries only where all labels are equal, the metric's name too;
+    and it writes what stands for an empty table into each empty cell, unless that is overridden."""
+    for panel in panels(name):
+        if panel["type"] == "table":
+            first, second, *_ = panel["transformations"]
+            assert first == {
+                "id": "filterFieldsByName", "options": {"exclude": {"names": ["__name__"]}},
+            }  # fmt: skip
+            assert second["id"] == "merge"
+            assert panel["fieldConfig"]["overrides"][0] == {
+                "matcher": {"id": "byRegexp", "options": ".*"},
+                "properties": [{"id": "noValue", "value": ""}],
+            }
+
+
+@every_dashboard
+def test_heatmaps_say_that_they_are_empty(name: str) -> None:
+    """As time series an empty answer is a frame without fields, at which the panel fails."""
+    for panel in panels(name):
+        if panel["type"] == "heatmap":
+            assert [target["format"] for target in panel["targets"]] == ["heatmap"]
 
 
 @every_dashboard

@@ -24,8 +24,6 @@ TREES = {
     "short-lived": ("1x320", "-15+30x320"),
     "never": ("0x320", "_x320"),
 }
-TOLD = (EVENT * 30 + 30, EVENT * 30 + 75)
-NOT_TOLD = (EVENT * 30 - 30, EVENT * 30 + 150, EVENT * 30 + 600)
 
 
 def series(target: str) -> list[dict[str, str]]:
@@ -38,24 +36,28 @@ def series(target: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.skipif(PROMTOOL is None, reason="promtool is not on PATH: use make test")
+@pytest.mark.parametrize("interval", [60, 300, 1800])  # of an hour, of six, of two days
 @pytest.mark.parametrize(
     ("name", "event", "value"),
     [("Deploys", {"new"}, 1), ("Restarts", {"again", "back"}, BORN * 1000)],
 )
-def test_events(name: str, event: set[str], value: int, tmp_path: Path) -> None:
-    """For two minutes, and only of trees to which it happened."""
+def test_events(name: str, event: set[str], value: int, interval: int, tmp_path: Path) -> None:
+    """At the first point after it, however far apart points are; of trees to which it happened."""
     (annotation,) = [one for one in dashboards.annotations("overview") if one["name"] == name]
-    expr = dashboards.asked(annotation["expr"], dashboards.chosen("overview"))
+    own = {"__interval": f"{interval}s", "__interval_ms": f"{interval * 1000}"}
+    expr = dashboards.asked(annotation["expr"], dashboards.chosen("overview") | own)
+    first = EVENT * 30 + 30
     tests = [
         {
             "expr": expr,
-            "eval_time": f"{seconds}s",
+            "eval_time": f"{first + point * interval}s",
             "exp_samples": [
-                {"labels": f'{{target="{target}"}}', "value": value}
-                for target in (event if seconds in TOLD else ())
+                {"labels": f'{{target="{target}",tree="{target}   "}}', "value": value}
+                for target in (event if point == 0 else ())
             ],
         }
-        for seconds in (*TOLD, *NOT_TOLD)
+        for point in (-2, -1, 0, 1, 2)
+        if first + point * interval < STEPS * 30
     ]
     group = {
         "interval": "30s",
