@@ -130,19 +130,23 @@ def top_calls(by: str, metric: str) -> str:
 def slower(selector: str) -> tuple[str, str]:
     """Time that calls took beyond what as many would have taken before, for each second; and how
     many times as long one took. `$recent` is how long now is, and before, which ends where what is
-    shown begins."""
+    shown begins. Of a call that its tree did not make before all is beyond."""
     selector = f"{selector},{NOT_WAITING}"
     recent, earlier = "[$recent]", "[$recent] offset $__range"
     spent, number = seconds(selector, recent), timed(selector, recent)
-    before = f"{seconds(selector, earlier)}\n/ {timed(selector, earlier)}"
-    extra = f"topk(20, ({spent}\n- {before}\n* {number}) > 0)"
-    return extra, f"({spent}\n/ {number}\n/ ({before}))\nand\n{extra}"
+    then = timed(selector, earlier)
+    # No calls are 0 / 0, which is not 0 or more.
+    before = f"({seconds(selector, earlier)}\n/ {then} >= 0)"
+    new = f"{spent} * 0\nand ignoring (syscall) {then}"
+    extra = f"topk(20, ({spent}\n- ({before}\n* {number}\nor {new})) > 0)"
+    return extra, f"({spent}\n/ {number}\n/ {before})\nand\n{extra}"
 
 
 def slowed(selector: str) -> tuple[str, str, str]:
     """Seconds that trees spend in calls of a class, for each second, beyond those before what is
-    shown; how many times as many they are; and how many times as many calls the tree makes. What is
-    recorded is read twice, so this is cheap for any number of trees; which call it is, is not."""
+    shown, of a class that is new to a tree all; how many times as many they are; and how many times
+    as many calls the tree makes. What is recorded is read twice, so this is cheap for any number of
+    trees; which call it is, is not."""
 
     def at(offset: str) -> tuple[str, str]:
         raw = by_class(unrecorded(selector), RULE + offset, _WORKING)
@@ -152,7 +156,8 @@ def slowed(selector: str) -> tuple[str, str, str]:
         return time_, f"({rule}\nor sum without (syscall) ({calls}))"
 
     (now, calls), (then, calls_then) = at(""), at(" offset $__range")
-    more = f"topk(20, ({now}\n- {then}) > 0)"
+    new = f"{now} * 0\nand ignoring (class) {calls_then}"
+    more = f"topk(20, ({now}\n- ({then}\nor {new})) > 0)"
     grown = f"{calls}\n/ {calls_then}"
     return (
         more,

@@ -120,8 +120,9 @@ def _calls() -> Row:
         table(
             "Which of its calls became slower?",
             "The time that calls took in `Recent` beyond what as many would have taken in as long a"
-            " time before that which is shown; and how many times as long one took. Calls that wait"
-            " for work, for locks or for a time are left out.",
+            " time before that which is shown; and how many times as long one took. Of calls that"
+            " were not made before all counts. Those that wait for work, for locks or for a time"
+            " are left out.",
             [query(extra, ref="A", instant=True), query(times, ref="B", instant=True)],
             {
                 "Value #A": ("Extra time a second", "percentunit"),

@@ -172,12 +172,14 @@ def of_calls(label: str, series: list[Series]) -> dict[tuple[str, str], float]:
 
 
 def test_slowed(asked: Server) -> None:
-    """The class whose calls slowed, how much more time it takes, and of how many more calls."""
+    """The class whose calls slowed, how much more time it takes, and of how many more calls; none
+    of a tree that is new itself."""
     panel = "Which pod or service slowed, and on what?"
     more, times, calls = (
         of_calls("class", asked.ask(the("overview", panel, ref))) for ref in "ABC"
     )
-    assert set(more) == set(times) == set(calls)
+    assert "late" not in {target for target, _ in more}
+    assert set(times) <= set(more) == set(calls)  # a class may be new
     # The rules run once a second, so what they have is that old.
     over = f"offset {asked.variables['__range']}"
     spent = 'sum(rate(proctree_syscall_duration_seconds_sum{target="it",syscall="recvfrom"}[5m] X))'
@@ -198,6 +200,9 @@ def test_slower(asked: Server) -> None:
     extra, times = (of_calls("syscall", asked.ask(the("tree", panel, ref))) for ref in "AB")
     assert extra["it", "recvfrom"] == max(extra.values())
     assert times["it", "recvfrom"] > 10  # a second each, after a millisecond each
+    assert extra["it", "mkdir"] > 0
+    assert ("it", "mkdir") not in times  # it was not made before
+    assert not asked.ask(the("tree", panel), target="late")  # nor was anything of this one
 
 
 def test_classes(asked: Server) -> None:
