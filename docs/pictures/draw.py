@@ -55,6 +55,7 @@ class Shown:
 
     def expr(self, query: dashboards.Query) -> str:
         now = {"__rate_interval": "20s", "__range": f"{SECONDS}s", "recent": "60s"}
+        now |= {"__interval": "2s", "__interval_ms": "2000"}
         values = dashboards.chosen(query.dashboard) | now
         if query.dashboard == "tree":
             values |= {"target": "db", "call": "fsync|pwrite64"}

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from scripts.reference import VALUES
 from tests.caller import until
 from tests.harness import PATIENCE_S, ROOT, Exporter, exporter, free_port
 from tests.integration import idle
+from tests.integration.narrow import JOB, narrow
 from tests.integration.prometheus_otlp import BINARY, MISSING, PrometheusOtlp
 
 missing = MISSING or idle.MISSING
@@ -59,8 +60,8 @@ def scaled(file: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def prometheus(folder: Path, exporter: Exporter) -> Iterator[PrometheusOtlp]:
-    """One that scrapes the exporter, native histograms and all, and has our rules."""
+def prometheus(folder: Path, jobs: Mapping[str, Exporter]) -> Iterator[PrometheusOtlp]:
+    """One that scrapes the exporters, native histograms and all, and has our rules."""
     assert BINARY
     for file in ("recording.yaml", "alerts.yaml"):
         (folder / file).write_text(yaml.safe_dump(scaled(RULES / file)))
@@ -72,7 +73,8 @@ def prometheus(folder: Path, exporter: Exporter) -> Iterator[PrometheusOtlp]:
         },
         "rule_files": ["recording.yaml", "alerts.yaml"],
         "scrape_configs": [
-            {"job_name": "proctree-exporter", "static_configs": [{"targets": [exporter.address]}]}
+            {"job_name": job, "static_configs": [{"targets": [exporter.address]}]}
+            for job, exporter in jobs.items()
         ],
     }  # fmt: skip
     (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
@@ -86,12 +88,13 @@ def prometheus(folder: Path, exporter: Exporter) -> Iterator[PrometheusOtlp]:
 
 
 class Watched:
-    """Idle services, a shell to make faults in, and who watches them."""
+    """Idle services, a shell to make faults in, and who watches them; an exporter at its limits."""
 
     def __init__(
-        self, exporter: Exporter, prometheus: PrometheusOtlp, services: dict[str, Any], shell: Any
-    ) -> None:
-        self.exporter, self.prometheus = exporter, prometheus
+        self, exporter: Exporter, narrow: Exporter, prometheus: PrometheusOtlp,
+        services: dict[str, Any], shell: Any,
+    ) -> None:  # fmt: skip
+        self.exporter, self.narrow, self.prometheus = exporter, narrow, prometheus
         self.services, self._shell = services, shell
 
     def run(self, line: str) -> None:
@@ -99,9 +102,9 @@ class Watched:
         self._shell.stdin.write(f"{line}\n".encode())
         self._shell.stdin.flush()
 
-    def firing(self, over: str = "") -> set[tuple[str, ...]]:
+    def firing(self, over: str = "", of: str = f'job!="{JOB}"') -> set[tuple[str, ...]]:
         """Which alerts, of what; at this moment, or over a time that has passed."""
-        alerts = 'ALERTS{alertstate="firing"}'
+        alerts = f'ALERTS{{alertstate="firing",{of}}}'
         found = self.prometheus.query(f"count_over_time({alerts}[{over}])" if over else alerts)
         names = ("alertname", "target", "syscall", "errno")
         return {tuple(s.labels[n] for n in names if n in s.labels) for s in found}
@@ -124,14 +127,15 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
         config = CONFIG.format(**pids, shell=shell.pid, pidfile=pidfile)
         with (
             exporter(config) as running,
-            prometheus(folder, running) as server,
+            narrow() as limited,
+            prometheus(folder, {"proctree-exporter": running, JOB: limited}) as server,
         ):
             pidfile.write_text(str(server.process.pid))
             until(lambda: answers(server), "Prometheus is ready", PATIENCE_S)
-            all_up = "min(proctree_target_up) == 1"
+            all_up = f'min(proctree_target_up{{job!="{JOB}"}}) == 1'
             until(lambda: server.query(all_up), "Prometheus itself is followed", PATIENCE_S)
             time.sleep(IDLE_S)
-            yield Watched(running, server, services, shell)
+            yield Watched(running, limited, server, services, shell)
 
 
 def answers(server: PrometheusOtlp) -> bool:
@@ -145,7 +149,8 @@ def answers(server: PrometheusOtlp) -> bool:
 def test_all_alerts_are_silent_over_idle_services(watched: Watched) -> None:
     """None fires in all that time, though calls wait in each service for longer than `stuck` is."""
     stuck = 300 / FACTOR
-    waiting = watched.prometheus.query(f"proctree_syscall_oldest_in_flight_seconds > {stuck:g}")
+    oldest = f'proctree_syscall_oldest_in_flight_seconds{{job!="{JOB}"}}'
+    waiting = watched.prometheus.query(f"{oldest} > {stuck:g}")
     calls = {(series.labels["target"], series.labels["syscall"]) for series in waiting}
     assert {target for target, _ in calls} >= set(SERVICES)
     assert {("nginx", "epoll_wait"), ("python", "recvfrom"), ("shell", "read")} <= calls
@@ -163,7 +168,9 @@ def test_all_rules_can_be_evaluated(watched: Watched) -> None:
     }
     for name in recorded - rare:
         assert watched.prometheus.query(name), name
-    classes = watched.prometheus.query("tree_class:proctree_syscall_duration_seconds:rate5m")
+    classes = watched.prometheus.query(
+        f'tree_class:proctree_syscall_duration_seconds:rate5m{{job!="{JOB}"}}'
+    )
     assert {series.labels["class"] for series in classes} >= {"file", "wait", "futex"}
     tree = frozenset({"__name__", "job", "instance", "target", "class"})
     assert {frozenset(series.labels) - {"comm"} for series in classes} == {tree}
@@ -209,6 +216,23 @@ def test_alerts_fire_where_something_is_wrong(watched: Watched, tmp_path: Path) 
     watched.exporter.config.write_text(good)
     mended = {("ProctreeSyscallStuck", "shell", "flock"), ("ProctreeReloadFailed",)}
     until(lambda: not mended & watched.firing(), "what is mended is silent", PATIENCE_S)
+
+
+def test_an_exporter_tells_of_its_limits(watched: Watched) -> None:
+    """Of each that it has reached, of a backend that takes nothing; and Prometheus of its end."""
+    wrong = {
+        "ProctreeCallsLost", "ProctreeMapNearlyFull", "ProctreeTreesNearlyFull",
+        "ProctreeTreesFolded", "ProctreeSeriesFolded", "ProctreeExportFailing",
+        "ProctreeSpansDropped",
+    }  # fmt: skip
+
+    def told() -> set[str]:
+        return {alert for alert, *_ in watched.firing("1d", f'job="{JOB}"')}
+
+    until(lambda: wrong <= told(), "all of them fire", PATIENCE_S)
+    assert told() == wrong
+    watched.narrow.stop()
+    until(lambda: told() == wrong | {"ProctreeExporterDown"}, "its end is told", PATIENCE_S)
 
 
 def held(lock: Path) -> bool:
