@@ -6,13 +6,20 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.harness import Scrape, Workload, exporter, workload
+from tests.harness import Exporter, Scrape, Workload, exporter, workload
 from tests.kernel.test_calls import IT, calls_of, errors_of, followed, in_flight, left_in_flight
+from tests.kernel.trees import following, idle_exporter
+
+
+@pytest.fixture(scope="module")
+def idle() -> Iterator[Exporter]:
+    with idle_exporter() as running:
+        yield running
 
 
 def oldest(scrape: Scrape, syscall: str) -> float:
@@ -111,13 +118,13 @@ def test_a_call_that_began_before_following(build: Callable[..., Path]) -> None:
             assert (scrape.calls(IT, "read"), scrape.timed(IT, "read")) == (1, 0)
 
 
-def test_following_begins_later_than_the_call(build: Callable[..., Path]) -> None:
+def test_following_begins_later_than_the_call(build: Callable[..., Path], idle: Exporter) -> None:
     """The age is not the call's: a second exporter, started later, sees a younger one."""
     with workload(build("waiting")) as tree:
         tree.expect("ready")
         until_state(tree.pid, "S")
         config = f"[{{name: {IT}, pid: {tree.pid}}}]"
-        with exporter(config) as first:
+        with following(idle, config) as first:
             between = time.monotonic()
             with exporter(config) as second:
                 young = oldest(second.scrape(), "read")
@@ -125,14 +132,14 @@ def test_following_begins_later_than_the_call(build: Callable[..., Path]) -> Non
                 assert oldest(first.scrape(), "read") > young
 
 
-def test_a_stopped_process_is_in_no_call(build: Callable[..., Path]) -> None:
+def test_a_stopped_process_is_in_no_call(build: Callable[..., Path], idle: Exporter) -> None:
     """Whatever its registers say. Its call goes on with it, and is a call then, with duration."""
     with workload(build("waiting")) as tree:
         tree.expect("ready")
         until_state(tree.pid, "S")
         os.kill(tree.pid, signal.SIGSTOP)
         os.waitpid(tree.pid, os.WUNTRACED)
-        with exporter(f"[{{name: {IT}, pid: {tree.pid}}}]") as running:
+        with following(idle, f"[{{name: {IT}, pid: {tree.pid}}}]") as running:
             assert in_flight(running.scrape()) == {}
             os.kill(tree.pid, signal.SIGCONT)
             until_state(tree.pid, "S")
@@ -143,13 +150,13 @@ def test_a_stopped_process_is_in_no_call(build: Callable[..., Path]) -> None:
             assert (scrape.calls(IT, "read"), scrape.timed(IT, "read")) == (1, 1)
 
 
-def test_a_busy_process_is_in_no_call(build: Callable[..., Path]) -> None:
+def test_a_busy_process_is_in_no_call(build: Callable[..., Path], idle: Exporter) -> None:
     """Neither in what its registers hold from an earlier call, nor in one that we saw end."""
     with workload(build("busy")) as tree:
         tree.expect("ready")
         tree.go()
         until_busy(tree)
-        with exporter(f"[{{name: {IT}, pid: {tree.pid}}}]") as running:
+        with following(idle, f"[{{name: {IT}, pid: {tree.pid}}}]") as running:
             scrape = running.scrape()
             assert in_flight(scrape) == {}
             assert calls_of(scrape) == {}
@@ -158,13 +165,13 @@ def test_a_busy_process_is_in_no_call(build: Callable[..., Path]) -> None:
             assert in_flight(running.scrape()) == {}
 
 
-def test_what_a_busy_process_does_next_counts(build: Callable[..., Path]) -> None:
+def test_what_a_busy_process_does_next_counts(build: Callable[..., Path], idle: Exporter) -> None:
     """All of it: also a `clone` that is answered with 0, as in a child that was just born."""
     with workload(build("busy")) as tree:
         tree.expect("ready")
         tree.go()
         until_busy(tree)
-        with exporter(f"[{{name: {IT}, pid: {tree.pid}}}]") as running:
+        with following(idle, f"[{{name: {IT}, pid: {tree.pid}}}]") as running:
             os.kill(tree.pid, signal.SIGUSR1)
             tree.expect("busy")
             os.kill(tree.pid, signal.SIGUSR1)

@@ -11,7 +11,7 @@ import pytest
 from exporter.kernel.cgroupfs import Cgroups, Hierarchy
 from tests.harness import Exporter, Scrape, exporter, workload
 from tests.kernel.cgroup_tree import ROOT, cgroup, move_tree, version_2
-from tests.kernel.trees import forks, processes, until
+from tests.kernel.trees import following, forks, idle_exporter, processes, until
 
 Build = Callable[..., Path]
 NAME = f"proctree-patterns-{os.getpid()}"
@@ -19,6 +19,15 @@ COUNT, CALLS = 200, 13
 V1 = [h for h in Cgroups(ROOT, Path("/proc")).hierarchies if h.number]
 #: Those that let a process in without further settings.
 EASY = [h for h in V1 if h.name in ("cpu", "freezer", "pids", "name=systemd")]
+
+
+ROOMY = "limits: {trees: 256, series: 100000}"
+
+
+@pytest.fixture(scope="module")
+def idle() -> Iterator[Exporter]:
+    with idle_exporter(ROOMY) as running:
+        yield running
 
 
 @pytest.fixture
@@ -47,18 +56,17 @@ def trees(scrape: Scrape, target: str = "it") -> float:
     return scrape.value("proctree_target_trees", target=target)
 
 
-def config(pattern: str, settings: str = "") -> str:
-    return f"targets: [{{name: it, cgroup: '{pattern}'}}]\n{settings}\n"
-
-
-ROOMY = "limits: {trees: 256, series: 100000}"
+def config(pattern: str) -> str:
+    return f"- {{name: it, cgroup: '{pattern}'}}\n"
 
 
 @pytest.mark.parametrize("pattern", ["/*", "/**", "/[0-9]*"])
-def test_cgroups_that_come_and_go_at_full_speed(build: Build, group: Path, pattern: str) -> None:
+def test_cgroups_that_come_and_go_at_full_speed(
+    build: Build, idle: Exporter, group: Path, pattern: str
+) -> None:
     """200 in a row: made, entered at once, some calls, left, removed. Each is exact."""
     with (
-        exporter(config(f"/{NAME}{pattern}", ROOMY)) as running,
+        following(idle, config(f"/{NAME}{pattern}"), ROOMY) as running,
         workload(build("churn"), str(COUNT), str(COUNT), str(CALLS), str(group)) as churn,
     ):
         churn.expect("ready")
@@ -75,12 +83,14 @@ def test_cgroups_that_come_and_go_at_full_speed(build: Build, group: Path, patte
 
 
 @pytest.mark.parametrize("hierarchy", EASY, ids=lambda hierarchy: hierarchy.name)
-def test_an_absolute_pattern_is_of_one_hierarchy(build: Build, hierarchy: Hierarchy) -> None:
+def test_an_absolute_pattern_is_of_one_hierarchy(
+    build: Build, idle: Exporter, hierarchy: Hierarchy
+) -> None:
     """The same paths in version 2 are not meant."""
     with (
         cgroup(hierarchy.root / NAME) as meant,
         cgroup(version_2() / NAME) as other,
-        exporter(config(f"{meant}/*", ROOMY)) as running,
+        following(idle, config(f"{meant}/*"), ROOMY) as running,
         workload(build("churn"), "20", "20", str(CALLS), str(meant)) as churn,
         workload(build("churn"), "20", "20", "1009", str(other)) as elsewhere,
     ):
@@ -94,14 +104,16 @@ def test_an_absolute_pattern_is_of_one_hierarchy(build: Build, hierarchy: Hierar
         assert len(calls(scrape)) == 20
 
 
-def test_the_same_path_in_several_hierarchies_is_one_tree(build: Build, group: Path) -> None:
+def test_the_same_path_in_several_hierarchies_is_one_tree(
+    build: Build, idle: Exporter, group: Path
+) -> None:
     """As a container has it on machines with version 1: it takes one slot, and no call twice."""
     places = [hierarchy.root / NAME for hierarchy in EASY]
     for place in places:
         place.mkdir()
     try:
         with (
-            exporter(config(f"/{NAME}/*", ROOMY)) as running,
+            following(idle, config(f"/{NAME}/*"), ROOMY) as running,
             workload(
                 build("churn"), "50", "50", str(CALLS), str(group), *map(str, places)
             ) as churn,
@@ -157,12 +169,12 @@ def test_cgroups_that_are_there_at_start(build: Build, group: Path) -> None:
             assert calls(running.scrape()) == {f"/{NAME}/{i}": CALLS + i % 97 for i in range(1, 21)}
 
 
-def test_the_deepest_match_holds_a_process(build: Build, group: Path) -> None:
+def test_the_deepest_match_holds_a_process(build: Build, idle: Exporter, group: Path) -> None:
     """A cgroup in a cgroup that matches, too; the upper one keeps what is in it, or in no match."""
     (group / "m/m/m").mkdir(parents=True)
     (group / "m/other").mkdir()
     with (
-        exporter(config(f"/{NAME}/**/m")) as running,
+        following(idle, config(f"/{NAME}/**/m"), ROOMY) as running,
         workload(build("short_lives"), "7", "3", "13") as top,
         workload(build("short_lives"), "11", "3", "13") as middle,
         workload(build("short_lives"), "17", "3", "13") as bottom,
@@ -180,7 +192,7 @@ def test_the_deepest_match_holds_a_process(build: Build, group: Path) -> None:
         }  # fmt: skip
 
 
-def test_a_process_that_moves_between_matches(build: Build, group: Path) -> None:
+def test_a_process_that_moves_between_matches(build: Build, idle: Exporter, group: Path) -> None:
     """Calls are split exactly, those of all threads and of children born in between."""
     (group / "from").mkdir()
     (group / "into").mkdir()
@@ -188,7 +200,7 @@ def test_a_process_that_moves_between_matches(build: Build, group: Path) -> None
     with workload(build("mover"), *files) as tree:
         tree.expect("ready")
         move_tree(tree, group / "from")
-        with exporter(config(f"/{NAME}/*")) as running:
+        with following(idle, config(f"/{NAME}/*"), ROOMY) as running:
             tree.go()
             tree.expect("done")
             found = running.scrape().all("proctree_syscalls_total", target="it", syscall="getppid")
@@ -196,13 +208,13 @@ def test_a_process_that_moves_between_matches(build: Build, group: Path) -> None
             assert found == {f"/{NAME}/from": 2 * each, f"/{NAME}/into": 2 * each}
 
 
-def test_a_child_made_into_a_cgroup_that_matches(build: Build, group: Path) -> None:
+def test_a_child_made_into_a_cgroup_that_matches(build: Build, idle: Exporter, group: Path) -> None:
     """CLONE_INTO_CGROUP: it was never anywhere else; the fork is its parent's."""
     (group / "from").mkdir()
     with workload(build("births"), "cgroup", str(group / "into")) as tree:
         tree.expect("ready")
         move_tree(tree, group / "from")
-        with exporter(config(f"/{NAME}/*")) as running:
+        with following(idle, config(f"/{NAME}/*"), ROOMY) as running:
             (group / "into").mkdir()
             tree.go()
             tree.expect("done")
@@ -215,12 +227,12 @@ def test_a_child_made_into_a_cgroup_that_matches(build: Build, group: Path) -> N
 
 @pytest.mark.parametrize("absolute", [False, True])
 def test_a_cgroup_that_is_listed_by_its_path_and_made_later(
-    build: Build, group: Path, absolute: bool
+    build: Build, idle: Exporter, group: Path, absolute: bool
 ) -> None:
     """Counted from its first process, each time it comes; one series."""
     config = f"- {{name: it, cgroup: {group if absolute else f'/{NAME}'}/1}}\n"
     with (
-        exporter(config) as running,
+        following(idle, config, ROOMY) as running,
         workload(build("churn"), "50", "1", str(CALLS), str(group)) as churn,
     ):
         churn.expect("ready")

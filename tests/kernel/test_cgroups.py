@@ -8,12 +8,28 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness import exporter, workload
+from tests.harness import Exporter, exporter, workload
 from tests.kernel.cgroup_tree import ROOT, cgroup, move_tree, version_2
-from tests.kernel.trees import RARE, ended, exits, forks, is_up, processes, until
+from tests.kernel.trees import (
+    RARE,
+    ended,
+    exits,
+    following,
+    forks,
+    idle_exporter,
+    is_up,
+    processes,
+    until,
+)
 
 Build = Callable[..., Path]
 NAME = f"proctree-test-{os.getpid()}"
+
+
+@pytest.fixture(scope="module")
+def idle() -> Iterator[Exporter]:
+    with idle_exporter() as running:
+        yield running
 
 
 def version_1() -> list[Path]:
@@ -28,30 +44,30 @@ def group() -> Iterator[Path]:
         yield place
 
 
-def test_a_cgroup_by_its_path_from_the_root(build: Build, group: Path) -> None:
+def test_a_cgroup_by_its_path_from_the_root(build: Build, idle: Exporter, group: Path) -> None:
     """Processes that are in it, and their children, count; it is up and has a tree."""
-    with workload(build("million")) as tree:
+    with workload(build("short_lives"), "16", "3", "1009") as tree:
         tree.expect("ready")
         move_tree(tree, group)
-        with exporter(f"[{{name: it, cgroup: /{NAME}}}]") as running:
+        with following(idle, f"[{{name: it, cgroup: /{NAME}}}]") as running:
             scrape = running.scrape()
             assert (is_up(scrape), processes(scrape)) == (1, 1)
             assert scrape.value("proctree_target_trees", target="it") == 1
             tree.go()
             tree.expect("done")
             scrape = running.scrape()
-            assert scrape.calls("it", "getppid") == 1_000_000
+            assert scrape.calls("it", "getppid") == 16 * 1009
             assert forks(scrape) == 16
             assert exits(scrape) == ended(ok=16)
 
 
 @pytest.mark.parametrize("hierarchy", [version_2(), *version_1()], ids=lambda path: path.name)
-def test_a_cgroup_by_its_absolute_path(build: Build, hierarchy: Path) -> None:
+def test_a_cgroup_by_its_absolute_path(build: Build, idle: Exporter, hierarchy: Path) -> None:
     """In version 2 and in each hierarchy of version 1."""
     with cgroup(hierarchy / NAME) as place, workload(build("short_lives"), "7", "3", "13") as tree:
         tree.expect("ready")
         move_tree(tree, place)
-        with exporter(f"[{{name: it, cgroup: {place}}}]") as running:
+        with following(idle, f"[{{name: it, cgroup: {place}}}]") as running:
             tree.go()
             tree.expect("done")
             scrape = running.scrape()
@@ -60,20 +76,22 @@ def test_a_cgroup_by_its_absolute_path(build: Build, hierarchy: Path) -> None:
 
 
 @pytest.mark.parametrize("depth", [1, 7, 31])
-def test_everything_below_a_cgroup_is_in_it(build: Build, group: Path, depth: int) -> None:
+def test_everything_below_a_cgroup_is_in_it(
+    build: Build, idle: Exporter, group: Path, depth: int
+) -> None:
     """However deep."""
     place = group.joinpath(*(f"d{level}" for level in range(depth)))
     place.mkdir(parents=True)
     with workload(build("short_lives"), "7", "3", "13") as tree:
         tree.expect("ready")
         move_tree(tree, place)
-        with exporter(f"[{{name: it, cgroup: /{NAME}}}]") as running:
+        with following(idle, f"[{{name: it, cgroup: /{NAME}}}]") as running:
             tree.go()
             tree.expect("done")
             assert running.scrape().calls("it", "getppid") == 7 * 13
 
 
-def test_the_deepest_listed_cgroup_wins(build: Build, group: Path) -> None:
+def test_the_deepest_listed_cgroup_wins(build: Build, idle: Exporter, group: Path) -> None:
     """A process is in the tree of the deepest of the listed cgroups that hold it."""
     below = group / "a" / "b"
     below.mkdir(parents=True)
@@ -85,7 +103,7 @@ def test_the_deepest_listed_cgroup_wins(build: Build, group: Path) -> None:
             tree.expect("ready")
             move_tree(tree, place)
         config = f"- {{name: deep, cgroup: /{NAME}/a}}\n- {{name: top, cgroup: /{NAME}}}\n"
-        with exporter(config) as running:
+        with following(idle, config) as running:
             for tree in (inner, outer):
                 tree.go()
                 tree.expect("done")
@@ -95,7 +113,7 @@ def test_the_deepest_listed_cgroup_wins(build: Build, group: Path) -> None:
 
 
 def test_a_process_in_two_listed_hierarchies_is_in_the_deeper_cgroup(
-    build: Build, group: Path
+    build: Build, idle: Exporter, group: Path
 ) -> None:
     """It is counted once: in the target whose cgroup is deeper in its own hierarchy."""
     for other in version_1()[:1]:
@@ -107,7 +125,7 @@ def test_a_process_in_two_listed_hierarchies_is_in_the_deeper_cgroup(
             move_tree(tree, group)
             move_tree(tree, deeper)
             config = f"- {{name: v2, cgroup: {group}}}\n- {{name: v1, cgroup: {deeper}}}\n"
-            with exporter(config) as running:
+            with following(idle, config) as running:
                 tree.go()
                 tree.expect("done")
                 scrape = running.scrape()
@@ -115,7 +133,7 @@ def test_a_process_in_two_listed_hierarchies_is_in_the_deeper_cgroup(
                 assert scrape.calls("v2", "getppid") == 0
 
 
-def test_a_root_pid_is_nearer_than_a_cgroup(build: Build, group: Path) -> None:
+def test_a_root_pid_is_nearer_than_a_cgroup(build: Build, idle: Exporter, group: Path) -> None:
     """A listed root takes its tree out of the cgroup that holds it."""
     with (
         workload(build("short_lives"), "7", "3", "13") as listed,
@@ -125,7 +143,7 @@ def test_a_root_pid_is_nearer_than_a_cgroup(build: Build, group: Path) -> None:
             tree.expect("ready")
             move_tree(tree, group)
         config = f"- {{name: group, cgroup: /{NAME}}}\n- {{name: it, pid: {listed.pid}}}\n"
-        with exporter(config) as running:
+        with following(idle, config) as running:
             for tree in (listed, other):
                 tree.go()
                 tree.expect("done")
@@ -158,11 +176,11 @@ def test_a_cgroup_goes_before_all_and_pid_1(build: Build, group: Path, last: str
         outside.end()
 
 
-def test_a_child_made_into_a_cgroup_is_in_it(build: Build, group: Path) -> None:
+def test_a_child_made_into_a_cgroup_is_in_it(build: Build, idle: Exporter, group: Path) -> None:
     """CLONE_INTO_CGROUP: the child counts in the cgroup that it was born in, its parent not."""
     with workload(build("births"), "cgroup", str(group)) as tree:
         tree.expect("ready")
-        with exporter(f"[{{name: it, cgroup: /{NAME}}}]") as running:
+        with following(idle, f"[{{name: it, cgroup: /{NAME}}}]") as running:
             tree.go()
             tree.expect("done")
             scrape = running.scrape()
@@ -171,7 +189,9 @@ def test_a_child_made_into_a_cgroup_is_in_it(build: Build, group: Path) -> None:
             assert (forks(scrape), processes(scrape), is_up(scrape)) == (0, 0, 0)
 
 
-def test_a_child_made_into_a_cgroup_leaves_its_parents(build: Build, group: Path) -> None:
+def test_a_child_made_into_a_cgroup_leaves_its_parents(
+    build: Build, idle: Exporter, group: Path
+) -> None:
     """From one listed cgroup into another; the fork is its parent's, the rest the new one's."""
     (group / "from").mkdir()
     (group / "into").mkdir()
@@ -179,7 +199,7 @@ def test_a_child_made_into_a_cgroup_leaves_its_parents(build: Build, group: Path
         tree.expect("ready")
         move_tree(tree, group / "from")
         config = f"- {{name: old, cgroup: /{NAME}/from}}\n- {{name: new, cgroup: /{NAME}/into}}\n"
-        with exporter(config) as running:
+        with following(idle, config) as running:
             tree.go()
             tree.expect("done")
             scrape = running.scrape()
@@ -189,12 +209,14 @@ def test_a_child_made_into_a_cgroup_leaves_its_parents(build: Build, group: Path
             assert exits(scrape, "new") == ended(ok=1)
 
 
-def test_a_child_made_into_a_cgroup_stays_in_its_tree(build: Build, group: Path) -> None:
+def test_a_child_made_into_a_cgroup_stays_in_its_tree(
+    build: Build, idle: Exporter, group: Path
+) -> None:
     """Below a listed root PID it is that tree's, whatever cgroup it is in."""
     with workload(build("births"), "cgroup", str(group)) as tree:
         tree.expect("ready")
         config = f"- {{name: it, pid: {tree.pid}}}\n- {{name: group, cgroup: /{NAME}}}\n"
-        with exporter(config) as running:
+        with following(idle, config) as running:
             tree.go()
             tree.expect("done")
             scrape = running.scrape()
@@ -216,10 +238,10 @@ def test_a_process_whose_first_thread_has_ended_is_in_its_cgroup(build: Build, g
             assert running.scrape().calls("it", "getppid") == 17
 
 
-def test_a_cgroup_that_comes_later_goes_and_comes_again(build: Build) -> None:
+def test_a_cgroup_that_comes_later_goes_and_comes_again(build: Build, idle: Exporter) -> None:
     """It is picked up each time; while it is gone the target is down, and its counters stay."""
-    with exporter(f"[{{name: it, cgroup: /{NAME}}}]") as running:
-        assert is_up(running.scrape()) == 0
+    with following(idle, f"[{{name: goes, cgroup: /{NAME}}}]") as running:
+        assert is_up(running.scrape(), "goes") == 0
         for times in (1, 2):
             with (
                 cgroup(version_2() / NAME) as place,
@@ -227,26 +249,26 @@ def test_a_cgroup_that_comes_later_goes_and_comes_again(build: Build) -> None:
             ):
                 tree.expect("ready")
                 move_tree(tree, place)
-                until(running, lambda scrape: is_up(scrape) == 1)
+                until(running, lambda scrape: is_up(scrape, "goes") == 1)
                 tree.go()
                 tree.expect("done")
                 scrape = running.scrape()
-                assert scrape.calls("it", "getppid") == times * 7 * 13
-                assert scrape.value("proctree_target_trees", target="it") == 1
+                assert scrape.calls("goes", "getppid") == times * 7 * 13
+                assert scrape.value("proctree_target_trees", target="goes") == 1
             scrape = until(
-                running, lambda scrape: scrape.value("proctree_target_trees", target="it") == 0
+                running, lambda scrape: scrape.value("proctree_target_trees", target="goes") == 0
             )
-            assert is_up(scrape) == 0
-            assert scrape.calls("it", "getppid") == times * 7 * 13
+            assert is_up(scrape, "goes") == 0
+            assert scrape.calls("goes", "getppid") == times * 7 * 13
             running.get("/-/ready")
-        assert "it: its cgroup is gone" in running.log
+        assert "goes: its cgroup is gone" in running.log
 
 
-def test_a_cgroup_removed_and_made_again_at_once(build: Build) -> None:
+def test_a_cgroup_removed_and_made_again_at_once(build: Build, idle: Exporter) -> None:
     """Between two looks of the exporter: the new one is another cgroup, and is picked up."""
     with (
         cgroup(version_2() / NAME) as place,
-        exporter(f"[{{name: it, cgroup: /{NAME}}}]") as running,
+        following(idle, f"[{{name: it, cgroup: /{NAME}}}]") as running,
         workload(build("short_lives"), "7", "3", "13") as tree,
     ):
         tree.expect("ready")
@@ -261,10 +283,11 @@ def test_a_cgroup_removed_and_made_again_at_once(build: Build) -> None:
 
 def test_a_cgroup_that_comes_later_holds_those_that_were_moved_into_it_before(
     build: Build,
+    idle: Exporter,
 ) -> None:
     """Threads that have no storage yet are followed from when it is up: each of their calls."""
     with (
-        exporter(f"[{{name: it, cgroup: /{NAME}}}]") as running,
+        following(idle, f"[{{name: it, cgroup: /{NAME}}}]") as running,
         cgroup(version_2() / NAME) as place,
         workload(build("family")) as tree,
     ):
@@ -277,10 +300,10 @@ def test_a_cgroup_that_comes_later_holds_those_that_were_moved_into_it_before(
         tree.end()
 
 
-def test_a_cgroup_path_that_is_a_file(group: Path) -> None:
+def test_a_cgroup_path_that_is_a_file(idle: Exporter, group: Path) -> None:
     """It is down, one line says so, and the exporter goes on."""
     config = f"- {{name: file, cgroup: /{NAME}/cgroup.procs}}\n- {{name: it, cgroup: /{NAME}}}\n"
-    with exporter(config) as running:
+    with following(idle, config) as running:
         scrape = running.scrape()
         assert is_up(scrape, "file") == 0
         assert scrape.value("proctree_target_trees", target="file") == 0

@@ -7,14 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness import exporter, workload
+from tests.harness import Exporter, workload
 from tests.kernel.cgroup_tree import cgroup, move, move_tree, version_2
 from tests.kernel.test_cgroups import NAME, version_1
-from tests.kernel.trees import ended, exits, processes, threads
+from tests.kernel.trees import ended, exits, following, idle_exporter, processes, threads
 
 Build = Callable[..., Path]
 CONFIG = "- {{name: a, cgroup: {place}/a}}\n- {{name: b, cgroup: {place}/b}}\n"
 ROUND = 8 * 1009 + 101
+
+
+@pytest.fixture(scope="module")
+def idle() -> Iterator[Exporter]:
+    with idle_exporter() as running:
+        yield running
 
 
 @pytest.fixture(params=[version_2(), *version_1()], ids=lambda path: path.name)
@@ -37,18 +43,18 @@ def procs(group: Path, names: str) -> list[str]:
         ("a", "other", 1, 0),  # out of
         ("a", "b", 1, 1),  # between
         ("a", "other a b other b", 2, 2),
-        ("other", "a b " * 11, 11, 11),
+        ("other", "a b " * 5, 5, 5),
     ],
     ids=["into", "out", "between", "round", "often"],
 )
 def test_a_move_takes_all_threads_at_once(
-    build: Build, group: Path, start: str, moves: str, in_a: int, in_b: int
+    build: Build, idle: Exporter, group: Path, start: str, moves: str, in_a: int, in_b: int
 ) -> None:
     """Each call before the move is the old target's, each one right after it the new one's."""
     with workload(build("mover"), *procs(group, moves)) as tree:
         tree.expect("ready")
         move_tree(tree, group / start)
-        with exporter(CONFIG.format(place=group)) as running:
+        with following(idle, CONFIG.format(place=group)) as running:
             tree.go()
             tree.expect("done")
             scrape = running.scrape()
@@ -59,12 +65,14 @@ def test_a_move_takes_all_threads_at_once(
             assert scrape.lost() == 0
 
 
-def test_moves_in_a_storm_of_calls_and_forks_lose_none(build: Build, group: Path) -> None:
+def test_moves_in_a_storm_of_calls_and_forks_lose_none(
+    build: Build, idle: Exporter, group: Path
+) -> None:
     """Three processes are moved to and fro 997 times while they call: the sum is the total."""
     with workload(build("steady")) as tree:
         tree.expect("ready")
         move_tree(tree, group / "a")
-        with exporter(CONFIG.format(place=group)) as running:
+        with following(idle, CONFIG.format(place=group)) as running:
             tree.go()
             born = [int(pid) for pid in tree.expect("born")]
             for i in range(997):
@@ -80,12 +88,12 @@ def test_moves_in_a_storm_of_calls_and_forks_lose_none(build: Build, group: Path
             assert processes(scrape, "a") + processes(scrape, "b") == 4
 
 
-def test_a_move_after_the_first_thread_has_ended(build: Build, group: Path) -> None:
+def test_a_move_after_the_first_thread_has_ended(build: Build, idle: Exporter, group: Path) -> None:
     """The kernel leaves the dead leader where it was: the process is where its threads are."""
     with workload(build("leader_first"), "exit", "exit_group", "0") as tree:
         tree.expect("ready")
         move_tree(tree, group / "a")
-        with exporter(CONFIG.format(place=group)) as running:
+        with following(idle, CONFIG.format(place=group)) as running:
             tree.go()
             tree.expect("alone")
             move_tree(tree, group / "b")
@@ -102,12 +110,14 @@ def test_a_move_after_the_first_thread_has_ended(build: Build, group: Path) -> N
             assert exits(scrape, "b") == ended(ok=1)
 
 
-def test_a_move_within_a_listed_root_changes_nothing(build: Build, group: Path) -> None:
+def test_a_move_within_a_listed_root_changes_nothing(
+    build: Build, idle: Exporter, group: Path
+) -> None:
     """The nearest root PID goes before any cgroup, wherever the process is moved to."""
     with workload(build("mover"), *procs(group, "a b")) as tree:
         tree.expect("ready")
         config = CONFIG.format(place=group) + f"- {{name: it, pid: {tree.pid}}}\n"
-        with exporter(config) as running:
+        with following(idle, config) as running:
             tree.go()
             tree.expect("done")
             scrape = running.scrape()

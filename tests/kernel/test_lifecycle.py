@@ -154,12 +154,14 @@ def test_a_port_in_use_is_one_clear_line() -> None:
     assert "--web.listen-address" in line
 
 
-def idle_log(it: Caller, *flags: str) -> list[str]:
+def idle_log(it: Caller, *flags: str, seconds: int = 0) -> list[str]:
     with exporter(f"[{{name: it, pid: {it.pid}}}]", *flags) as running:
-        for _ in range(3):
+        it.call(10)
+        running.get()
+        for _ in range(seconds):
+            time.sleep(1)
             it.call(10)
             running.get()
-            time.sleep(1)
         lines = running.log.splitlines()
         assert running.stop() == 0
         assert running.log.splitlines() == lines
@@ -169,7 +171,7 @@ def idle_log(it: Caller, *flags: str) -> list[str]:
 def test_the_log_is_quiet_when_all_is_well() -> None:
     """One line that says what is followed, and at level warn none."""
     with caller() as it:
-        (line,) = idle_log(it)
+        (line,) = idle_log(it, seconds=3)
         match = LOGFMT.fullmatch(line)
         assert match
         assert match["level"] == "info"

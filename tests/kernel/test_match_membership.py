@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Iterator
 from typing import Any
 
-from tests.harness import exporter, workload
+import pytest
+
+from tests.harness import Exporter, exporter, workload
 from tests.kernel.cgroup_tree import cgroup, move, version_2
 from tests.kernel.programs import Build, config, copy, counted, finish, programs, run, waiting
-from tests.kernel.trees import ended, execs, exits, forks, is_up, processes, until
+from tests.kernel.trees import (
+    ended,
+    execs,
+    exits,
+    following,
+    forks,
+    idle_exporter,
+    is_up,
+    processes,
+    until,
+)
 
 
-def test_descendants_are_followed(build: Build) -> None:
+@pytest.fixture(scope="module")
+def idle() -> Iterator[Exporter]:
+    with idle_exporter() as running:
+        yield running
+
+
+def test_descendants_are_followed(build: Build, idle: Exporter) -> None:
     """Children and what they execute, to any depth, whoever adopts them; another program that the
     process itself executes is still of its tree."""
     with programs(build) as folder:
         it, other = copy(folder, "it"), str(copy(folder, "other"))
         targets: list[dict[str, Any]] = [{"name": "it", "match": {"exe": str(it)}}]
-        with exporter(config(*targets)) as running:
+        with following(idle, json.dumps(targets)) as running:
             run(it, "11", "fork", "13", "exec", other, "17", "fork", "19", "exec", it, "23")
             run(it, "orphan", "exec", other, "orphan", "29")
             run(other, "7")
@@ -29,7 +49,7 @@ def test_descendants_are_followed(build: Build) -> None:
             assert is_up(scrape) == 0
 
 
-def test_what_was_there_before(build: Build) -> None:
+def test_what_was_there_before(build: Build, idle: Exporter) -> None:
     """Descendants of what runs now; what was such a process, or whose ancestor was, and is none any
     more when the exporter starts, is nobody's."""
     with programs(build) as folder:
@@ -40,7 +60,7 @@ def test_what_was_there_before(build: Build) -> None:
             waiting(it, "fork", "exec", other, "fork", "wait", "19", "exec", other, "23") as second,
             waiting(it, "orphan", "exec", other, "wait", "7") as orphan,
             waiting(it, "exec", other, "wait", "7") as was,
-            exporter(config(*targets)) as running,
+            following(idle, json.dumps(targets)) as running,
         ):
             assert processes(running.scrape()) == 4
             assert is_up(running.scrape()) == 1
@@ -50,7 +70,7 @@ def test_what_was_there_before(build: Build) -> None:
             assert (forks(scrape), execs(scrape)) == (1, 2)
 
 
-def test_a_process_whose_first_thread_has_ended(build: Build) -> None:
+def test_a_process_whose_first_thread_has_ended(build: Build, idle: Exporter) -> None:
     """It runs its program as before, and any other of its threads tells which that is."""
     program = build("leader_first")
     targets: list[dict[str, Any]] = [
@@ -60,14 +80,14 @@ def test_a_process_whose_first_thread_has_ended(build: Build) -> None:
         it.expect("ready")
         it.go()
         it.expect("alone")
-        with exporter(config(*targets)) as running:
+        with following(idle, json.dumps(targets)) as running:
             it.go()
             it.expect("made")
             assert counted(running.scrape()) == {"it": 17}
             finish(it)
 
 
-def test_without_follow_forks(build: Build) -> None:
+def test_without_follow_forks(build: Build, idle: Exporter) -> None:
     """The process alone, while it runs this program; at the start each that runs it."""
     with programs(build) as folder:
         it, other = copy(folder, "it"), str(copy(folder, "other"))
@@ -76,7 +96,7 @@ def test_without_follow_forks(build: Build) -> None:
         ]
         with (
             waiting(it, "fork", "wait", "11", "fork", "7", "exec", other, "7") as first,
-            exporter(config(*targets)) as running,
+            following(idle, json.dumps(targets)) as running,
         ):
             finish(first)
             run(
@@ -101,7 +121,7 @@ def test_without_follow_forks(build: Build) -> None:
             assert execs(scrape) == 5
 
 
-def test_the_first_of_the_list(build: Build) -> None:
+def test_the_first_of_the_list(build: Build, idle: Exporter) -> None:
     """Of those that hold, and of one inherited and one that holds now; never back."""
     with programs(build) as folder:
         a, b, c = (str(copy(folder, name)) for name in "abc")
@@ -115,7 +135,7 @@ def test_the_first_of_the_list(build: Build) -> None:
                 folder / "c", "-third", "fork", "exec", b, "fork", "exec", a, "wait", "11"
             ) as it,
             waiting(folder / "b", "-third", "wait", "13") as second,
-            exporter(config(*targets)) as running,
+            following(idle, json.dumps(targets)) as running,
         ):
             finish(it, second)
             run(
@@ -145,7 +165,7 @@ def test_the_first_of_the_list(build: Build) -> None:
             }
 
 
-def test_first_of_the_list_with_one_that_is_alone(build: Build) -> None:
+def test_first_of_the_list_with_one_that_is_alone(build: Build, idle: Exporter) -> None:
     """`follow_forks: false` makes no difference to the order, before another as behind it."""
     with programs(build) as folder:
         a, b, c = (str(copy(folder, name)) for name in "abc")
@@ -157,7 +177,7 @@ def test_first_of_the_list_with_one_that_is_alone(build: Build) -> None:
         with (
             waiting(folder / "a", "wait", "11", "exec", c, "13") as first,
             waiting(folder / "c", "wait", "17", "exec", b, "19") as second,
-            exporter(config(*targets)) as running,
+            following(idle, json.dumps(targets)) as running,
         ):
             finish(first, second)
             run(a, "23", "fork", "29", "exec", c, "31", "exec", a, "37")
@@ -204,7 +224,7 @@ def test_other_targets(build: Build) -> None:
                 assert found == {"pid": 11 + 13 + 17, "group": 23 + 37, "it": 19 + 29 + 31 + 43}
 
 
-def test_a_name_taken_by_prctl(build: Build) -> None:
+def test_a_name_taken_by_prctl(build: Build, idle: Exporter) -> None:
     """It says nothing until the next exec, which takes it away; at the start of the exporter it is
     the name of the process."""
     with programs(build) as folder:
@@ -212,7 +232,7 @@ def test_a_name_taken_by_prctl(build: Build) -> None:
         targets: list[dict[str, Any]] = [{"name": "it", "match": {"comm": "it"}}]
         with (
             waiting(other, "name=it", "wait", "11") as before,
-            exporter(config(*targets)) as running,
+            following(idle, json.dumps(targets)) as running,
         ):
             finish(before)
             run(other, "name=it", "7", "fork", "7")

@@ -2,67 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from tests.harness import exporter, workload
+from tests.harness import Workload, exporter, workload
 from tests.kernel.trees import ended, exits, forks, lost, paused_exporter, processes, until
 
 Build = Callable[..., Path]
 
 
-@pytest.mark.parametrize(("depth", "width"), [(40, 0), (1, 211), (40, 97)])
-def test_descendants_that_were_there_before(build: Build, depth: int, width: int) -> None:
+def targets(trees: Iterable[Workload]) -> str:
+    """One for each of these, by its PID."""
+    return "".join(f"- {{name: it{tree.pid}, pid: {tree.pid}}}\n" for tree in trees)
+
+
+def test_descendants_that_were_there_before(build: Build) -> None:
     """40 levels deep, 211 wide and both: each makes 103 calls, and all are counted."""
-    with workload(build("shapes"), str(depth), str(width), "103") as tree:
-        tree.expect("ready")
-        with exporter(f"[{{name: it, pid: {tree.pid}}}]") as running:
-            assert processes(running.scrape()) == 1 + depth + width
+    shapes = [(40, 0), (1, 211), (40, 97)]
+    with ExitStack() as stack:
+        trees = [
+            stack.enter_context(workload(build("shapes"), str(depth), str(width), "103"))
+            for depth, width in shapes
+        ]
+        for tree in trees:
+            tree.expect("ready")
+        running = stack.enter_context(exporter(targets(trees)))
+        for tree, (depth, width) in zip(trees, shapes, strict=True):
+            it = f"it{tree.pid}"
+            assert processes(running.scrape(), it) == 1 + depth + width
             tree.go()
             tree.expect("done")
             scrape = running.scrape()
-            assert scrape.calls("it", "getppid") == (depth + width) * 103
-            assert forks(scrape) == 0
+            assert scrape.calls(it, "getppid") == (depth + width) * 103
+            assert forks(scrape, it) == 0
 
 
 @pytest.mark.parametrize("order", ["up", "down"])
-@pytest.mark.parametrize("pause_us", [2000, 300, 0])
-def test_a_tree_that_forks_and_dies_while_we_attach(
-    build: Build, pause_us: int, order: str
-) -> None:
-    """A relay of processes, each of which lives for a moment, is followed from ready on."""
-    for _ in range(5):
-        with workload(build("relay"), str(pause_us), order) as tree:
-            tree.expect("ready")
-            with exporter(f"[{{name: it, pid: {tree.pid}}}]") as running:
+def test_trees_that_fork_and_die_while_we_attach(build: Build, order: str) -> None:
+    """Relays of processes, each of which lives for a moment, are followed from ready on."""
+    for _ in range(2):
+        with ExitStack() as stack:
+            trees = [
+                stack.enter_context(workload(build("relay"), pause_us, order))
+                for pause_us in ("2000", "300", "0")
+            ]
+            for tree in trees:
+                tree.expect("ready")
+            running = stack.enter_context(exporter(targets(trees)))
+            for tree in trees:
+                it = f"it{tree.pid}"
                 tree.go()
                 tree.expect("steps")
                 tree.expect("done")
                 # the last of the relay says so just before it ends
-                scrape = until(running, lambda scrape: processes(scrape) == 1)
-                assert scrape.calls("it", "getppid") == 11 * 1009, running.log
+                scrape = until(running, lambda scrape, it=it: processes(scrape, it) == 1)  # type: ignore[misc]
+                assert scrape.calls(it, "getppid") == 11 * 1009, running.log
                 assert lost(scrape, "incomplete_tree") == 0
 
 
 @pytest.mark.parametrize("point", ["attached", "listed"])
-@pytest.mark.parametrize(("parents", "children"), [(7, 11), (3, 97)])
 def test_orphans_whose_parents_die_while_we_attach(
-    build: Build, tmp_path: Path, point: str, parents: int, children: int
+    build: Build, tmp_path: Path, point: str
 ) -> None:
     """Whoever adopted them: they were the tree's when the hooks came, so they stay in it."""
-    with workload(build("orphans"), str(parents), str(children), "101") as tree:
-        tree.expect("ready")
-        config = f"[{{name: it, pid: {tree.pid}}}]"
-        with paused_exporter(config, point, tmp_path) as (running, resume):
-            tree.go()
-            tree.expect("orphaned")
+    with (
+        workload(build("orphans"), "7", "11", "101") as few,
+        workload(build("orphans"), "3", "97", "101") as many,
+    ):
+        for tree in (few, many):
+            tree.expect("ready")
+        with paused_exporter(targets((few, many)), point, tmp_path) as (running, resume):
+            for tree in (few, many):
+                tree.go()
+                tree.expect("orphaned")
             resume()
-            assert processes(running.scrape()) == 1 + parents * children
-            tree.go()
-            tree.expect("done")
-            assert running.scrape().calls("it", "getppid") == parents * children * 101
+            for tree, orphans in ((few, 7 * 11), (many, 3 * 97)):
+                it = f"it{tree.pid}"
+                assert processes(running.scrape(), it) == 1 + orphans
+                tree.go()
+                tree.expect("done")
+                assert running.scrape().calls(it, "getppid") == orphans * 101
 
 
 @pytest.mark.parametrize("point", ["attached", "listed"])

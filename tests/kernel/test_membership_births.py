@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.harness import exporter, workload
-from tests.kernel.trees import ended, exits, forks, processes, until
+from tests.harness import Exporter, workload
+from tests.kernel.trees import ended, exits, following, forks, idle_exporter, processes, until
 
 Build = Callable[..., Path]
 #: How a child is made -> how many processes that takes.
@@ -18,12 +18,18 @@ WAYS = {
 }  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def idle() -> Iterator[Exporter]:
+    with idle_exporter() as running:
+        yield running
+
+
 @pytest.mark.parametrize("way", WAYS)
-def test_a_child_is_in_the_tree_of_who_made_it(build: Build, way: str) -> None:
+def test_a_child_is_in_the_tree_of_who_made_it(build: Build, idle: Exporter, way: str) -> None:
     """All of its 1,009 calls count: the first, too, and after others have adopted it."""
     with workload(build("births"), way) as tree:
         tree.expect("ready")
-        with exporter(f"[{{name: it, pid: {tree.pid}}}]") as running:
+        with following(idle, f"[{{name: it, pid: {tree.pid}}}]") as running:
             tree.go()
             tree.expect("done")
             call = "getpgid" if way == "daemon" else "getppid"
@@ -38,11 +44,11 @@ def test_a_child_is_in_the_tree_of_who_made_it(build: Build, way: str) -> None:
             assert scrape.lost() == 0
 
 
-def test_five_thousand_short_lives(build: Build) -> None:
+def test_five_thousand_short_lives(build: Build, idle: Exporter) -> None:
     """5,000 children, up to 64 at once, make 13 calls each: none is lost."""
     with workload(build("short_lives"), "5000", "64", "13") as tree:
         tree.expect("ready")
-        with exporter(f"[{{name: it, pid: {tree.pid}}}]") as running:
+        with following(idle, f"[{{name: it, pid: {tree.pid}}}]") as running:
             tree.go()
             tree.expect("done")
             scrape = running.scrape()

@@ -11,13 +11,30 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness import Workload, exporter, workload
-from tests.kernel.trees import RARE, ended, exits, forks, is_up, processes, reconfigure, until
+from tests.harness import Exporter, Workload, exporter, workload
+from tests.kernel.trees import (
+    RARE,
+    ended,
+    exits,
+    following,
+    forks,
+    idle_exporter,
+    is_up,
+    processes,
+    reconfigure,
+    until,
+)
 
 Build = Callable[..., Path]
 
 ROOT, THREAD, CHILD, GRANDCHILD, ORPHAN = 101, 103, 211, 307, 401
 SELF = ROOT + THREAD
+
+
+@pytest.fixture(scope="module")
+def idle() -> Iterator[Exporter]:
+    with idle_exporter() as running:
+        yield running
 
 
 @contextmanager
@@ -36,23 +53,23 @@ def one_round(tree: Workload) -> None:
     tree.expect("round")
 
 
-def test_without_follow_forks_it_is_the_process_alone(build: Build) -> None:
+def test_without_follow_forks_it_is_the_process_alone(build: Build, idle: Exporter) -> None:
     """All of its threads, none of its children, old or new."""
     with family(build) as (tree, _, _):
         config = f"[{{name: it, pid: {tree.pid}, follow_forks: false}}]"
-        with exporter(config) as running:
+        with following(idle, config) as running:
             one_round(tree)
             scrape = running.scrape()
             assert scrape.calls("it", RARE) == SELF
             assert processes(scrape) == 1
 
 
-def test_without_follow_forks_new_children_are_not_in_it(build: Build) -> None:
+def test_without_follow_forks_new_children_are_not_in_it(build: Build, idle: Exporter) -> None:
     """Children born later count as its forks, and nothing that they do."""
     with workload(build("short_lives"), "101", "7", "13") as tree:
         tree.expect("ready")
         config = f"[{{name: it, pid: {tree.pid}, follow_forks: false}}]"
-        with exporter(config) as running:
+        with following(idle, config) as running:
             tree.go()
             tree.expect("done")
             scrape = running.scrape()
@@ -62,12 +79,14 @@ def test_without_follow_forks_new_children_are_not_in_it(build: Build) -> None:
             assert processes(scrape) == 1
 
 
-def test_without_follow_forks_new_children_are_the_outer_trees(build: Build) -> None:
+def test_without_follow_forks_new_children_are_the_outer_trees(
+    build: Build, idle: Exporter
+) -> None:
     """They are born by one that is a target by itself, and belong to the tree around it."""
     with workload(build("short_lives"), "101", "7", "13") as tree:
         tree.expect("ready")
         alone = f"- {{name: it, pid: {tree.pid}, follow_forks: false}}\n"
-        with exporter(alone + f"- {{name: outer, pid: {os.getpid()}}}\n") as running:
+        with following(idle, alone + f"- {{name: outer, pid: {os.getpid()}}}\n") as running:
             tree.go()
             tree.expect("done")
             scrape = running.scrape()
@@ -78,7 +97,7 @@ def test_without_follow_forks_new_children_are_the_outer_trees(build: Build) -> 
 
 @pytest.mark.parametrize("order", [("outer", "inner"), ("inner", "outer")])
 def test_children_of_one_alone_belong_to_the_outer_tree(
-    build: Build, order: tuple[str, str]
+    build: Build, idle: Exporter, order: tuple[str, str]
 ) -> None:
     """The child is a target by itself, its child and all others are its parent's tree's."""
     with family(build) as (tree, child, _):
@@ -86,7 +105,7 @@ def test_children_of_one_alone_belong_to_the_outer_tree(
             "outer": f"- {{name: outer, pid: {tree.pid}}}\n",
             "inner": f"- {{name: inner, pid: {child}, follow_forks: false}}\n",
         }
-        with exporter(entries[order[0]] + entries[order[1]]) as running:
+        with following(idle, entries[order[0]] + entries[order[1]]) as running:
             one_round(tree)
             scrape = running.scrape()
             assert scrape.calls("inner", RARE) == CHILD
@@ -95,14 +114,14 @@ def test_children_of_one_alone_belong_to_the_outer_tree(
 
 
 @pytest.mark.parametrize("order", [("outer", "inner"), ("inner", "outer")])
-def test_the_nearest_root_wins(build: Build, order: tuple[str, str]) -> None:
+def test_the_nearest_root_wins(build: Build, idle: Exporter, order: tuple[str, str]) -> None:
     """Each process is in the tree of the nearest listed root, whatever the order of the list."""
     with family(build) as (tree, child, _):
         entries = {
             "outer": f"- {{name: outer, pid: {tree.pid}}}\n",
             "inner": f"- {{name: inner, pid: {child}}}\n",
         }
-        with exporter(entries[order[0]] + entries[order[1]]) as running:
+        with following(idle, entries[order[0]] + entries[order[1]]) as running:
             one_round(tree)
             scrape = running.scrape()
             assert scrape.calls("inner", RARE) == CHILD + GRANDCHILD
@@ -168,34 +187,52 @@ cli.main()
 """
 
 
-@pytest.mark.alone
-@pytest.mark.parametrize(
-    ("target", "counted"),
-    [("all: true", 0), ("pid: 1", 0), ("cgroup: /", 0), ("pid: SELF", 1009)],
-)
-def test_the_exporter_counts_itself_only_where_it_is_named(
-    tmp_path: Path, target: str, counted: int
-) -> None:
-    """It makes 1,009 calls that nothing else makes: only `pid:` with its number counts them."""
-    reached, go = tmp_path / "reached", tmp_path / "go"
+@pytest.fixture(scope="module")
+def itself(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[Exporter, Callable[[], None]]]:
+    """An exporter, and what makes it call."""
+    folder = tmp_path_factory.mktemp("itself")
+    reached, go = folder / "reached", folder / "go"
     os.mkfifo(reached)
     os.mkfifo(go)
     command = [sys.executable, "-c", SELF_CALLER, str(reached), str(go)]
-    config = "- {name: it, all: true}\n"
-    with exporter(config, "--web.enable-lifecycle", command=command) as running:
-        named = target.replace("SELF", str(running.pid))
-        reconfigure(running, f"- {{name: it, {named}}}\n")
+
+    def call() -> None:
         go.write_text("go")
         with reached.open() as said:
             assert said.readline() == "made\n"
-        assert running.scrape().calls("it", RARE) == counted
+
+    with idle_exporter(command=command) as running:
+        yield running, call
 
 
-def test_a_number_used_again_is_another_process(build: Build) -> None:
+@pytest.mark.alone
+@pytest.mark.parametrize(
+    ("name", "target", "counted"),
+    [
+        ("node", "all: true", 0),
+        ("init", "pid: 1", 0),
+        ("root", "cgroup: /", 0),
+        ("itself", "pid: SELF", 1009),
+    ],
+)
+def test_the_exporter_counts_itself_only_where_it_is_named(
+    itself: tuple[Exporter, Callable[[], None]], name: str, target: str, counted: int
+) -> None:
+    """It makes 1,009 calls that nothing else makes: only `pid:` with its number counts them."""
+    own, call = itself
+    named = target.replace("SELF", str(own.pid))
+    reconfigure(own, f"[{{name: {name}, {named}}}]")
+    call()
+    assert own.scrape().calls(name, RARE) == counted
+
+
+def test_a_number_used_again_is_another_process(build: Build, idle: Exporter) -> None:
     """The root ends, a stranger gets its PID: the target stays down, its counters stay."""
     with workload(build("million")) as tree:
         tree.expect("ready")
-        with exporter(f"[{{name: it, pid: {tree.pid}}}]") as running:
+        with following(idle, f"[{{name: it, pid: {tree.pid}}}]") as running:
             tree.go()
             tree.expect("done")
             tree.go()
@@ -210,12 +247,12 @@ def test_a_number_used_again_is_another_process(build: Build) -> None:
                 assert exits(scrape) == ended(ok=17)
 
 
-def test_the_number_of_a_dead_member_used_again(build: Build) -> None:
+def test_the_number_of_a_dead_member_used_again(build: Build, idle: Exporter) -> None:
     """A descendant ends, a stranger outside gets its PID: it is not in the tree."""
     with workload(build("one_child")) as tree:
         (child,) = tree.expect("child")
         tree.expect("ready")
-        with exporter(f"[{{name: it, pid: {tree.pid}}}]") as running:
+        with following(idle, f"[{{name: it, pid: {tree.pid}}}]") as running:
             tree.go()
             tree.expect("gone")
             with workload(build("stranger"), child) as stranger:
@@ -232,13 +269,11 @@ NO_PID = int(Path("/proc/sys/kernel/pid_max").read_text())
 
 
 def unused_pid() -> int:
-    pid = NO_PID - 3
-    while Path(f"/proc/{pid}").exists():
-        pid -= 1
-    return pid
+    """And nobody gets it later: once past 300, the kernel never gives a lower one again."""
+    return next(pid for pid in range(2, NO_PID) if not Path(f"/proc/{pid}").exists())
 
 
-def test_a_pid_that_is_no_process_to_follow(build: Build) -> None:
+def test_a_pid_that_is_no_process_to_follow(build: Build, idle: Exporter) -> None:
     """Not there, a thread, a zombie, a kernel thread, of another namespace: down, one line each."""
     inner = unused_pid()
     with (
@@ -257,7 +292,7 @@ def test_a_pid_that_is_no_process_to_follow(build: Build) -> None:
             str(inner): "inside a namespace of their own",
         }
         config = "".join(f"- {pid}\n" for pid in why) + f"- {tree.pid}\n"
-        with exporter(config) as running:
+        with following(idle, config) as running:
             scrape = running.scrape()
             for pid, reason in why.items():
                 assert scrape.value("proctree_target_up", target=f"pid:{pid}") == 0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.harness import exporter, workload
+from tests.harness import Exporter, exporter, workload
 from tests.kernel.cgroup_tree import cgroup, move, version_2
 from tests.kernel.test_membership_nearest import (
     CHILD,
@@ -18,26 +18,42 @@ from tests.kernel.test_membership_nearest import (
     family,
     one_round,
 )
-from tests.kernel.trees import RARE, is_up, loses_no_call, processes, reconfigure, threads
+from tests.kernel.trees import (
+    NOBODY,
+    RARE,
+    following,
+    idle_exporter,
+    is_up,
+    loses_no_call,
+    processes,
+    reconfigure,
+    threads,
+)
 
 Build = Callable[..., Path]
 LIFECYCLE = "--web.enable-lifecycle"
 
 
+@pytest.fixture(scope="module")
+def idle() -> Iterator[Exporter]:
+    with idle_exporter() as running:
+        yield running
+
+
 def test_a_target_that_stays_loses_no_call(build: Build) -> None:
-    """97 reloads that add and remove others, in a storm of calls and forks: counted == made."""
+    """31 reloads that add and remove others, in a storm of calls and forks: counted == made."""
     with workload(build("steady")) as tree:
         it = f"limits: {{trees: 256}}\ntargets:\n- {{name: it, pid: {tree.pid}}}\n"
         other = f"- {{name: other, pid: {os.getpid()}}}\n"
         with exporter(it, LIFECYCLE) as running:
-            loses_no_call(running, tree, (it + other * (i % 2) for i in range(97)))
+            loses_no_call(running, tree, (it + other * (i % 2) for i in range(31)))
 
 
-def test_a_new_root_inside_a_tree_takes_what_is_below_it(build: Build) -> None:
+def test_a_new_root_inside_a_tree_takes_what_is_below_it(build: Build, idle: Exporter) -> None:
     """From then on, with all of its threads and descendants; the outer one keeps the rest."""
     with family(build) as (tree, child, _):
         outer = f"- {{name: outer, pid: {tree.pid}}}\n"
-        with exporter(outer, LIFECYCLE) as running:
+        with following(idle, outer) as running:
             one_round(tree)
             reconfigure(running, outer + f"- {{name: inner, pid: {child}}}\n")
             scrape = running.scrape()  # of threads that all sleep, and so have not asked yet
@@ -49,12 +65,12 @@ def test_a_new_root_inside_a_tree_takes_what_is_below_it(build: Build) -> None:
             assert scrape.calls("inner", RARE) == CHILD + GRANDCHILD
 
 
-def test_what_a_removed_root_held_falls_to_the_outer_one(build: Build) -> None:
+def test_what_a_removed_root_held_falls_to_the_outer_one(build: Build, idle: Exporter) -> None:
     """The outer root has it from then on; the removed one's counters stay for a while."""
     with family(build) as (tree, child, _):
         outer = f"- {{name: outer, pid: {tree.pid}}}\n"
         inner = f"- {{name: inner, pid: {child}}}\n"
-        with exporter(outer + inner, LIFECYCLE) as running:
+        with following(idle, outer + inner) as running:
             one_round(tree)
             reconfigure(running, outer)
             one_round(tree)
@@ -64,11 +80,11 @@ def test_what_a_removed_root_held_falls_to_the_outer_one(build: Build) -> None:
             assert is_up(scrape, "inner") == 0
 
 
-def test_a_removed_tree_is_followed_no_more(build: Build) -> None:
+def test_a_removed_tree_is_followed_no_more(build: Build, idle: Exporter) -> None:
     """With nothing else listed above it, none of its threads and processes counts any more."""
     with family(build) as (tree, _, grandchild):
         config = f"- {{name: it, pid: {tree.pid}}}\n- {{name: other, pid: {grandchild}}}\n"
-        with exporter(config, LIFECYCLE) as running:
+        with following(idle, config) as running:
             one_round(tree)
             reconfigure(running, f"- {{name: other, pid: {grandchild}}}\n")
             one_round(tree)
@@ -77,13 +93,11 @@ def test_a_removed_tree_is_followed_no_more(build: Build) -> None:
             assert scrape.calls("other", RARE) == 2 * GRANDCHILD
 
 
-def test_a_tree_that_is_there_is_picked_up(build: Build) -> None:
+def test_a_tree_that_is_there_is_picked_up(build: Build, idle: Exporter) -> None:
     """A new target counts every thread and descendant that exists; the orphan has no way to it."""
     with (
         family(build) as (tree, _, _),
-        exporter(
-            f"- {{name: other, pid: {os.getpid()}, follow_forks: false}}\n", LIFECYCLE
-        ) as running,
+        following(idle, NOBODY) as running,
     ):
         one_round(tree)
         reconfigure(running, f"- {{name: it, pid: {tree.pid}}}\n")
@@ -111,12 +125,12 @@ def test_orphans_of_a_tree_that_stays_remain_in_it(build: Build) -> None:
 
 
 @pytest.mark.parametrize("to", ["false", "true"])
-def test_follow_forks_can_be_changed(build: Build, to: str) -> None:
+def test_follow_forks_can_be_changed(build: Build, idle: Exporter, to: str) -> None:
     """Children leave the tree, or come into it; the counters of the target go on."""
     before = "true" if to == "false" else "false"
     with family(build) as (tree, _, _):
         it = f"- {{name: it, pid: {tree.pid}, follow_forks: %s}}\n"
-        with exporter(it % before, LIFECYCLE) as running:
+        with following(idle, it % before) as running:
             one_round(tree)
             reconfigure(running, it % to)
             one_round(tree)
@@ -126,14 +140,14 @@ def test_follow_forks_can_be_changed(build: Build, to: str) -> None:
 
 
 def test_a_new_root_takes_a_tree_that_forks_all_the_time(build: Build) -> None:
-    """29 times: after a reload nothing that is born below the new root is still the outer one's."""
+    """11 times: after a reload nothing that is born below the new root is still the outer one's."""
     with workload(build("steady")) as tree:
         tree.expect("ready")
         outer = f"- {{name: outer, pid: {tree.pid}}}\n"
         with exporter("limits: {trees: 256}\ntargets:\n" + outer, LIFECYCLE) as running:
             tree.go()
             *inner, forking = tree.expect("born")
-            for _ in range(29):
+            for _ in range(11):
                 everybody = "".join(
                     f"- {{name: inner{pid}, pid: {pid}}}\n" for pid in (*inner, forking)
                 )

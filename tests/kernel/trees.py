@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import select
 import sys
+import textwrap
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.harness import WORKLOADS, Exporter, Scrape, Workload, exporter, wait_ready
+from tests.harness import COMMAND, WORKLOADS, Exporter, Scrape, Workload, exporter, wait_ready
 
 #: A call that only tests/kernel/workloads/tree.h makes.
 RARE = "sched_rr_get_interval"
@@ -64,6 +65,34 @@ def reconfigure(running: Exporter, config: str) -> None:
     fresh.write_text(config)
     fresh.replace(running.config)
     running.reload()
+
+
+NOBODY = f"- {{name: nobody, pid: {os.getpid()}, follow_forks: false}}\n"
+
+
+@contextmanager
+def idle_exporter(limits: str = "", command: Sequence[str] = COMMAND) -> Iterator[Exporter]:
+    """For tests that do not need a start of their own, which compiles for seconds."""
+    config = f"{limits}\ntargets:\n{NOBODY}"
+    with exporter(config, "--web.enable-lifecycle", command=command) as running:
+        yield running
+
+
+@contextmanager
+def following(idle: Exporter, targets: str, limits: str = "") -> Iterator[Exporter]:
+    """An idle exporter gets these targets by a reload; they count from zero, and nothing is left of
+    them afterwards. Not for those that hold the whole machine: somebody sleeps in their calls."""
+
+    def follow(these: str, settings: str) -> None:
+        these = textwrap.indent(these, "  ")  # a flow sequence must be
+        reconfigure(idle, f"{settings}\ntargets:\n{these}")
+
+    follow(targets, limits)
+    try:
+        yield idle
+    finally:
+        follow(NOBODY, f"{limits}\nkeep_gone: 0s")
+        until(idle, lambda scrape: list(scrape.all("proctree_target_up")) == ["nobody"])
 
 
 def loses_no_call(running: Exporter, tree: Workload, configs: Iterable[str]) -> None:
