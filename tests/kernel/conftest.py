@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests import harness
+from tests.kernel.trees import idle_exporter
 
 
 def _why_not() -> str | None:
@@ -34,3 +35,10 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Compiles a workload by name, once."""
     folder = tmp_path_factory.mktemp("workloads")
     return lambda name, *flags: harness.build(name, folder, *flags)
+
+
+@pytest.fixture(scope="module")
+def idle() -> Iterator[harness.Exporter]:
+    """Its file's own; see trees.following."""
+    with idle_exporter() as running:
+        yield running

@@ -6,20 +6,14 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.harness import Exporter, Scrape, Workload, exporter, workload
 from tests.kernel.test_calls import IT, calls_of, errors_of, followed, in_flight, left_in_flight
-from tests.kernel.trees import following, idle_exporter
-
-
-@pytest.fixture(scope="module")
-def idle() -> Iterator[Exporter]:
-    with idle_exporter() as running:
-        yield running
+from tests.kernel.trees import following
 
 
 def oldest(scrape: Scrape, syscall: str) -> float:

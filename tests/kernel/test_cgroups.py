@@ -16,7 +16,6 @@ from tests.kernel.trees import (
     exits,
     following,
     forks,
-    idle_exporter,
     is_up,
     processes,
     until,
@@ -24,12 +23,6 @@ from tests.kernel.trees import (
 
 Build = Callable[..., Path]
 NAME = f"proctree-test-{os.getpid()}"
-
-
-@pytest.fixture(scope="module")
-def idle() -> Iterator[Exporter]:
-    with idle_exporter() as running:
-        yield running
 
 
 def version_1() -> list[Path]:

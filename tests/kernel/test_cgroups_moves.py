@@ -10,17 +10,11 @@ import pytest
 from tests.harness import Exporter, workload
 from tests.kernel.cgroup_tree import cgroup, move, move_tree, version_2
 from tests.kernel.test_cgroups import NAME, version_1
-from tests.kernel.trees import ended, exits, following, idle_exporter, processes, threads
+from tests.kernel.trees import ended, exits, following, processes, threads
 
 Build = Callable[..., Path]
 CONFIG = "- {{name: a, cgroup: {place}/a}}\n- {{name: b, cgroup: {place}/b}}\n"
 ROUND = 8 * 1009 + 101
-
-
-@pytest.fixture(scope="module")
-def idle() -> Iterator[Exporter]:
-    with idle_exporter() as running:
-        yield running
 
 
 @pytest.fixture(params=[version_2(), *version_1()], ids=lambda path: path.name)

@@ -18,7 +18,7 @@ from exporter.config.load import load
 from exporter.costs import costs_of
 from tests.caller import Caller, caller, until
 from tests.harness import ROOT, Exporter, exporter
-from tests.kernel.trees import following, idle_exporter
+from tests.kernel.trees import following
 
 SUCCESSFUL = "proctree_exporter_config_last_reload_successful"
 SUCCESS_TIME = "proctree_exporter_config_last_reload_success_timestamp_seconds"
@@ -100,12 +100,6 @@ BAD = [
     "- {name: a, match: {exe_re: '('}}\n- {name: b, pidfile: relative}",
     "limits: {series: 100}\ntargets: [1, 2, 3, 4]",
 ]
-
-
-@pytest.fixture(scope="module")
-def idle() -> Iterator[Exporter]:
-    with idle_exporter() as running:
-        yield running
 
 
 @pytest.mark.parametrize("bad", BAD)

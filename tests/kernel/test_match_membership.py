@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from typing import Any
-
-import pytest
 
 from tests.harness import Exporter, exporter, workload
 from tests.kernel.cgroup_tree import cgroup, move, version_2
@@ -18,17 +15,10 @@ from tests.kernel.trees import (
     exits,
     following,
     forks,
-    idle_exporter,
     is_up,
     processes,
     until,
 )
-
-
-@pytest.fixture(scope="module")
-def idle() -> Iterator[Exporter]:
-    with idle_exporter() as running:
-        yield running
 
 
 def test_descendants_are_followed(build: Build, idle: Exporter) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.harness import Exporter, workload
-from tests.kernel.trees import ended, exits, following, forks, idle_exporter, processes, until
+from tests.kernel.trees import ended, exits, following, forks, processes, until
 
 Build = Callable[..., Path]
 #: How a child is made -> how many processes that takes.
@@ -16,12 +16,6 @@ WAYS = {
     "fork": 1, "vfork": 1, "vm": 1, "clone3": 1, "newpid": 1, "newuser": 1, "newuser+newpid": 1,
     "thread": 1, "parent": 2, "daemon": 2,
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def idle() -> Iterator[Exporter]:
-    with idle_exporter() as running:
-        yield running
 
 
 @pytest.mark.parametrize("way", WAYS)

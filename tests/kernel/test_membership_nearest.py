@@ -31,12 +31,6 @@ ROOT, THREAD, CHILD, GRANDCHILD, ORPHAN = 101, 103, 211, 307, 401
 SELF = ROOT + THREAD
 
 
-@pytest.fixture(scope="module")
-def idle() -> Iterator[Exporter]:
-    with idle_exporter() as running:
-        yield running
-
-
 @contextmanager
 def family(build: Build) -> Iterator[tuple[Workload, str, str]]:
     """Root, thread, child, grandchild and orphan; yields the numbers of child and grandchild."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,7 +22,6 @@ from tests.kernel.trees import (
     NOBODY,
     RARE,
     following,
-    idle_exporter,
     is_up,
     loses_no_call,
     processes,
@@ -32,12 +31,6 @@ from tests.kernel.trees import (
 
 Build = Callable[..., Path]
 LIFECYCLE = "--web.enable-lifecycle"
-
-
-@pytest.fixture(scope="module")
-def idle() -> Iterator[Exporter]:
-    with idle_exporter() as running:
-        yield running
 
 
 def test_a_target_that_stays_loses_no_call(build: Build) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,6 @@ from tests.kernel.trees import (
     exits,
     following,
     forks,
-    idle_exporter,
     is_up,
     processes,
     threads,
@@ -23,12 +22,6 @@ from tests.kernel.trees import (
 
 Build = Callable[..., Path]
 OUTCOME = {0: "ok", 1: "error", -1: "signal"}
-
-
-@pytest.fixture(scope="module")
-def idle() -> Iterator[Exporter]:
-    with idle_exporter() as running:
-        yield running
 
 
 def test_calls_of_threads_are_those_of_their_process(build: Build, idle: Exporter) -> None:
