@@ -6,13 +6,13 @@ A look at the files is cheap; only what is new in them is compared with the proc
 from __future__ import annotations
 
 import logging
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from pathlib import Path
 
 from exporter.kernel import pidfile, procfs
+from exporter.kernel.clock import Clock
 from exporter.kernel.pidfile import Found
 from exporter.kernel.records import ProcessKey
 from exporter.model.trees import Tree
@@ -88,7 +88,7 @@ class Pidfiles:
         reason = procfs.why_not(self._proc, found.pid, inside)
         if reason:
             return reason, STALE
-        if key and _began_ns(key) > found.written_ns + _SLACK_NS:
+        if key and Clock().boot_to_wall(key.start_ns) > found.written_ns + _SLACK_NS:
             return (
                 f"process {found.pid} began after the file was written: it is another one that got"
                 " the number (or the clock was set since: then write the file anew)"
@@ -108,8 +108,3 @@ def _path(tree: Tree) -> str:
     assert tree.target
     assert tree.target.pidfile
     return tree.target.pidfile
-
-
-def _began_ns(key: ProcessKey) -> int:
-    """Since the epoch. Suspension of the machine counts in both clocks."""
-    return time.time_ns() - time.clock_gettime_ns(time.CLOCK_BOOTTIME) + key.start_ns

@@ -259,7 +259,7 @@ def test_annotations(asked: Server) -> None:
 
 
 def test_restarts(asked: Server, world: World) -> None:
-    """A service that was there again before anybody looked; to the moment. Two minutes are six
+    """A service that was there again before anybody looked; to the moment. A minute is two
     seconds here."""
     expr = asked.expr(the("overview", "Restarts", "Anno"))
     for old, new in (("1h", "1m"), ("- 60 -", "- 2 -")):

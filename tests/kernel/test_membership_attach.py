@@ -58,7 +58,7 @@ def test_trees_that_fork_and_die_while_we_attach(build: Build, order: str) -> No
                 tree.expect("steps")
                 tree.expect("done")
                 # the last of the relay says so just before it ends
-                scrape = until(running, lambda scrape, it=it: processes(scrape, it) == 1)  # type: ignore[misc]
+                scrape = until(running, lambda scrape, it=it: processes(scrape, it) == 1)
                 assert scrape.calls(it, "getppid") == 11 * 1009, running.log
                 assert lost(scrape, "incomplete_tree") == 0
 

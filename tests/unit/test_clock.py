@@ -174,6 +174,23 @@ def test_a_start_before_the_exporters_is_right_by_the_time_of_day() -> None:
     assert close(clock.wall_ns(clock.boot_to_monotonic(started)), EPOCH - 8200 * S + started)
 
 
+def test_a_start_goes_with_the_time_of_day_and_stands_still_else() -> None:
+    """Somebody who sets the clock does not make a process older; no reading moves its start."""
+    machine = Machine(suspended=50 * S)
+    clock = machine.clock()
+    started = 30 * S  # since boot
+    told = clock.boot_to_wall(started)
+    assert close(told, EPOCH - 1050 * S + started)
+    for _ in range(9):
+        machine.run(S)
+        clock.tick()
+        assert clock.boot_to_wall(started) == told
+    machine.set(3600 * S)
+    machine.suspend(1800 * S)
+    clock.tick()
+    assert close(clock.boot_to_wall(started), told + 3600 * S)
+
+
 STEPS = st.integers(-3600 * S, 3600 * S)
 
 

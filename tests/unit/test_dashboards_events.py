@@ -21,6 +21,7 @@ TREES = {
     "again": ("1x320", f"0x239 {BORN}x80"),
     "new": (f"_x240 1x{STEPS - EVENT}", f"_x240 {BORN}x80"),
     "back": ("1x230 0x9 1x80", f"0x230 _x9 {BORN}x80"),
+    "loses its oldest": ("2x239 1x80", "0x239 3600x80"),
     "short-lived": ("1x320", "-15+30x320"),
     "never": ("0x320", "_x320"),
 }

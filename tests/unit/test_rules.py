@@ -22,7 +22,8 @@ from tests.harness import ROOT
 RULES = ROOT / "dashboards/rules"
 RUNBOOKS = ROOT / "docs/runbooks"
 TESTS = sorted((RULES / "tests").glob("*.yaml"))
-PROMTOOLS = [shutil.which("promtool"), shutil.which("promtool3")]
+#: Debian's, and that of Prometheus 3; and what brings each.
+PROMTOOLS = {"promtool": "make test", "promtool3": "make tools"}
 #: Any that Prometheus has for a series whatever the config: what else a rule names, it may lack.
 ALWAYS = {"job", "instance", "target"}
 
@@ -48,30 +49,31 @@ def matched(expr: str, label: str) -> Iterator[tuple[str, set[str]]]:
         yield operator, set(values.split("|"))
 
 
-@pytest.mark.parametrize("tool", PROMTOOLS, ids=["promtool", "promtool3"])
-def test_promtool_accepts_the_rules(tool: str | None) -> None:
-    """Debian's and that of Prometheus 3, without a complaint."""
-    if tool is None:
-        pytest.skip("promtool is not on PATH: use make test, and make tools for promtool3")
-    files = [RULES / "recording.yaml", RULES / "alerts.yaml"]
-    done = subprocess.run([tool, "check", "rules", *files], capture_output=True, text=True)
+def run(tool: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    if not shutil.which(tool):
+        pytest.skip(f"{tool} is not on PATH: use {PROMTOOLS[tool]}")
+    return subprocess.run([tool, *arguments], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("tool", PROMTOOLS)
+def test_promtool_accepts_the_rules(tool: str) -> None:
+    """Without a complaint."""
+    done = run(tool, "check", "rules", RULES / "recording.yaml", RULES / "alerts.yaml")
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
     ("tool", "file"),
     [
-        pytest.param(tool, file, id=f"{name}-{file.stem}")
-        for name, tool in zip(("promtool", "promtool3"), PROMTOOLS, strict=True)
+        pytest.param(tool, file, id=f"{tool}-{file.stem}")
+        for tool in PROMTOOLS
         for file in TESTS
-        if name == "promtool3" or not file.stem.endswith("_native")
+        if tool == "promtool3" or not file.stem.endswith("_native")
     ],
 )
-def test_promtools_tests_pass(tool: str | None, file: Path) -> None:
+def test_promtools_tests_pass(tool: str, file: Path) -> None:
     """When an alert fires, and when it stays silent; native histograms by Prometheus 3 only."""
-    if tool is None:
-        pytest.skip("promtool is not on PATH: use make test, and make tools for promtool3")
-    done = subprocess.run([tool, "test", "rules", file], capture_output=True, text=True)
+    done = run(tool, "test", "rules", file)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
