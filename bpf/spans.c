@@ -76,15 +76,25 @@ static __always_inline bool takes_token(struct span_rule *rule, u64 now)
 	return true;
 }
 
-/* Whether this call becomes a span. The sample needs dice, and the time when a call began is none: a
- * loop makes its calls at regular distances, and a hash that is cheap keeps such a pattern. */
-static __always_inline bool is_due(struct span_rule *rule, u64 ns, long ret)
+/* Dice from the time when a call began: the kernel's own cost 25 ns. A loop makes its calls at regular
+ * distances, and a product of those has a pattern, too: so it is multiplied again, with its high
+ * half, where each bit of the time has its part, in its low one. */
+static __always_inline u32 dice_of(u64 began)
+{
+	u64 mixed = began * 0x9e3779b97f4a7c15ULL;
+
+	mixed ^= mixed >> 32;
+	return mixed * 0x9e3779b97f4a7c15ULL >> 32;
+}
+
+/* Whether this call becomes a span. */
+static __always_inline bool is_due(struct span_rule *rule, u64 began, u64 ns, long ret)
 {
 	if (ns >= rule->slower_than_ns)
 		return true;
 	if ((unsigned long)ret >= -4095UL && has_bit(rule->errors, ERROR_WORDS, -ret))
 		return true;
-	return rule->sample && bpf_get_prandom_u32() < rule->sample;
+	return dice_of(began) < rule->sample;
 }
 
 /* At the end of a call with a mark. Does not return if it becomes a span. */
@@ -100,7 +110,7 @@ static __always_inline void look_closer(void *ctx, struct task_state *state, u64
 		tails.call(ctx, 0);
 	}
 	/* The calls again, for those that have no aggregate of their own. */
-	if (mark & MARK_CALLS && is_due(rule, ns, ret) && is_named(rule, state->code) &&
+	if (mark & MARK_CALLS && is_due(rule, began, ns, ret) && is_named(rule, state->code) &&
 	    takes_token(rule, began + ns)) {
 		state->began_ns = began;
 		tails.call(ctx, 0);
