@@ -16,27 +16,53 @@ static __always_inline void keep_edge(const struct process_key *child, const str
 		lose_edge();
 }
 
-/* While a sync goes on: the nearest ancestor that is known to be followed. User space writes what it
+/* While a sync goes on: the nearest ancestor that decides what a newborn is. User space writes what it
  * found about processes that may have ended since; a tree that forks and dies faster than that is
- * caught here, by the edges that lead from its living end to what was written. */
-static struct membership *climb(void *parent, const struct process_key *parent_key)
+ * caught here, by the edges that lead from its living end to what was written.
+ *
+ * Of a process in no tree (`sync` 0) that is any ancestor in one. Of one in a tree, which may be
+ * another by now, it is one that it descends from, about which user space has decided. */
+static struct membership *climb(void *parent, const struct process_key *parent_key, u64 sync)
 {
 	struct process_key key = *parent_key;
 	struct membership *m = NULL;
 
-	for (int up = 0; up < MAX_DYING && !m && !edges.lookup(&key); up++) {
+	for (int up = 0; up < MAX_DYING && !sync && !m && !edges.lookup(&key); up++) {
 		parent = read_pointer(parent, OFF_task_struct_real_parent);
 		key = process_of(parent);
 		m = traced_tgids.lookup(&key);
 	}
 	for (int up = 0; up < MAX_CLIMB && !m; up++) {
 		struct process_key *edge = edges.lookup(&key);
-		if (!edge)
+		if (!edge || (sync && edge->reserved != BY_BIRTH))
 			break;
 		key = *edge;
+		key.reserved = 0;
 		m = traced_tgids.lookup(&key);
+		if (m && sync && m->sync != sync)
+			m = NULL;
 	}
 	return m;
+}
+
+/* What user space decided about an ancestor, in the place of what was inherited from before. What held
+ * for a program meanwhile remains, as long as it is a rule. */
+static __always_inline void amend(struct membership *m, const struct membership *above)
+{
+	u32 generation = 0;
+	struct rules *r = the_rules(&generation);
+	if (!r)
+		return;
+	u32 order = order_of(m->match);
+	bool is_rule = order < MAX_RULES && r->slot[order & (MAX_RULES - 1)] == m->match;
+
+	m->tree = above->tree;
+	m->node = above->node;
+	m->sync = above->sync;
+	m->excluded = above->excluded | (m->excluded & r->excludes);
+	if (!is_rule || !takes(m->match, m->excluded) ||
+	    (takes(above->match, m->excluded) && order_of(above->match) < order))
+		m->match = above->match;
 }
 
 static __always_inline void new_thread(void *parent, void *child, struct membership *m)
@@ -53,7 +79,7 @@ static __always_inline void new_thread(void *parent, void *child, struct members
 	}
 }
 
-static __always_inline void new_process(void *parent, void *child, struct process_key *key, struct membership *m)
+static __always_inline void new_process(void *parent, void *child, struct process_key *key, struct membership *m, struct membership *above)
 {
 	struct texts *t = texts_at(AT_FORK);
 	if (!t)
@@ -75,6 +101,8 @@ static __always_inline void new_process(void *parent, void *child, struct proces
 		__sync_fetch_and_add(&creators->forks, 1);
 
 	born->own = born->alone = 0;
+	if (above)
+		amend(born, above);
 	/* CLONE_INTO_CGROUP, or a thread that was moved by itself: not where the parent's process is */
 	void *leader = read_pointer(parent, OFF_task_struct_group_leader);
 	if (read64(child, OFF_task_struct_cgroups) != read64(leader, OFF_task_struct_cgroups))
@@ -109,12 +137,18 @@ int on_fork(u64 *ctx)
 		return 0;
 	}
 	struct control *c = the_control();
-	if (c && c->syncing) {
-		keep_edge(&key, &parent_key);
+	struct membership *above = NULL;
+	u64 sync = c ? c->syncing : 0;
+	if (sync) {
+		struct process_key by_birth = parent_key;
+		by_birth.reserved = BY_BIRTH;
+		keep_edge(&key, &by_birth);
 		if (!m)
-			m = climb(parent, &parent_key);
+			m = climb(parent, &parent_key, 0);
+		else if (m->sync != sync)
+			above = climb(parent, &parent_key, sync);
 	}
-	new_process(parent, child, &key, m);
+	new_process(parent, child, &key, m, above);
 	return 0;
 }
 

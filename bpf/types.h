@@ -6,9 +6,11 @@
 /* A process is its number and its start time, so that a number used again is another process. */
 struct process_key {
 	u32 tgid;
-	u32 reserved;
+	u32 reserved; /* 0; where it is another's parent: BY_BIRTH, or it may have adopted it */
 	u64 start_ns; /* task_struct.start_boottime of the group leader */
 };
+
+#define BY_BIRTH 1u
 
 /* Why a process is followed. The first six are slots or 0, in this order: the first that is set,
  * and whose target does not exclude the process, decides. `match` and `alone` rank alike: of these
@@ -23,6 +25,7 @@ struct membership {
 	u32 tree_slot; /* the outcome: its tree; 0: not followed */
 	u32 slot;      /* where its calls are counted: its tree, or what `group_by` splits off */
 	u64 excluded;  /* a bit for each `exclude` that held for it or an ancestor: inherited */
+	u64 sync;      /* in which user space decided this, last: inherited; 0: the kernel did */
 };
 
 /* In the place of a slot: this process and its descendants are the exporter's own. */
@@ -118,7 +121,8 @@ struct rules {
 	u64 unasked[FIELDS]; /* rules of processes that say nothing about this field */
 	u64 any;             /* rules of processes that there are */
 	u64 alone;           /* of these: `match` with follow_forks: false */
-	u64 excluded[MAX_RULES]; /* `exclude`: bits of membership.excluded; 0: it is a `match` */
+	u64 excludes;            /* all bits of membership.excluded that mean something */
+	u64 excluded[MAX_RULES]; /* `exclude`: its bit of these; 0: it is a `match` */
 	u32 slot[MAX_RULES];     /* of a `match` */
 	u32 start[FIELDS];       /* first states: comm, exe, cmdline; 0: none */
 	u32 cgroup_start;        /* the patterns of cgroups */
@@ -155,7 +159,7 @@ struct control {
 	u64 changes;     /* of membership, so far */
 	u64 settled;     /* of these, carried into the storage of every thread; ~0: none for sure */
 	u64 hierarchies; /* bit (id & 63) of each cgroup hierarchy with a listed cgroup */
-	u64 syncing;     /* keep every edge (child, parent) */
+	u64 syncing;     /* keep every edge (child, parent): the number of the sync, or 0 */
 	u64 edges_lost;  /* that found no room: somebody may be missing from a tree */
 	u64 generation;  /* of the rules: 0 or 1; user space writes it */
 	u64 events_lost; /* that found the doorbell full */

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from pathlib import Path
 
 from exporter.kernel.records import CMDLINE_BYTES
+
+_EUID = re.compile(rb"^Uid:\t\d+\t(\d+)", re.MULTILINE)
 
 
 def parse_status(text: str) -> dict[str, str]:
@@ -90,33 +92,51 @@ class Texts:
 
 
 def texts(procfs: Path, pid: int) -> Texts | None:
-    """None where it has ended, or is a kernel thread."""
-    folder = procfs / str(pid)
+    """None where it has ended, or is a kernel thread. Asked of every process there is while trees
+    change, so without pathlib, which costs more than all the reading."""
+    folder = f"{procfs}/{pid}"
     try:
         program = _program(folder)
-        comm = (folder / "comm").read_bytes()
-        uid = int(parse_status((folder / "status").read_text(errors="replace"))["Uid"].split()[1])
-    except (OSError, KeyError):
+        if program is None:
+            return None
+        exe, cmdline = program
+        comm = _read(f"{folder}/comm")
+        uid = _EUID.search(_read(f"{folder}/status"))
+    except OSError:
         return None
-    if program is None:
+    if uid is None:
         return None
-    exe, cmdline = program
     return Texts(
         comm.removesuffix(b"\n"),
         exe.removesuffix(b" (deleted)"),
         cmdline.rstrip(b"\0").replace(b"\0", b" "),
-        uid,
+        int(uid[1]),
     )
 
 
-def _program(folder: Path) -> tuple[bytes, bytes] | None:
+def _read(path: str, size: int = 16384) -> bytes:
+    """Its beginning: /proc gives as much of a text as one page, or as is asked for."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, size)
+    finally:
+        os.close(fd)
+
+
+def _program(folder: str) -> tuple[bytes, bytes] | None:
     """exe and cmdline. Where the first thread has ended, any other still has them."""
-    for thread in chain([folder], (folder / "task").iterdir()):
-        with suppress(OSError):
-            exe = os.fsencode((thread / "exe").readlink())
-            with (thread / "cmdline").open("rb") as file:
-                return exe, file.read(CMDLINE_BYTES)[: CMDLINE_BYTES - 1]
+    with suppress(OSError):
+        return _program_of(folder)
+    with os.scandir(f"{folder}/task") as threads:
+        for thread in threads:
+            with suppress(OSError):
+                return _program_of(thread.path)
     return None
+
+
+def _program_of(folder: str) -> tuple[bytes, bytes]:
+    exe = os.readlink(os.fsencode(f"{folder}/exe"))  # noqa: PTH115
+    return exe, _read(f"{folder}/cmdline", CMDLINE_BYTES)[: CMDLINE_BYTES - 1]
 
 
 def comm(procfs: Path, pid: int) -> str:

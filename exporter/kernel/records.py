@@ -36,16 +36,16 @@ PROCESS_KEY = struct.Struct("<IIQ")
 CGROUP_KEY = struct.Struct("<IIQ")
 CALL_KEY = struct.Struct("<II")
 ERROR_KEY = struct.Struct("<II")
-MEMBERSHIP = struct.Struct("<8IQ")
+MEMBERSHIP = struct.Struct("<8IQQ")
 TREE = struct.Struct("<QIIII")
 SLOT_STATE = struct.Struct("<5Q4I")
 GROUP_KEY = struct.Struct("<IIQ")
 USER_KEY = struct.Struct("<II")
 ROW = struct.Struct("<Q512s")
-RULES = struct.Struct("<4QQQ64Q64I4III64I64I64I")
+RULES = struct.Struct("<4QQQQ64Q64I4III64I64I64I")
 CONTROL = struct.Struct("<10Q")
 EVENT = struct.Struct("<IIIIQII")  # before its text
-PROCESS_RECORD = struct.Struct("<IIQIIQ8IQII")
+PROCESS_RECORD = struct.Struct("<IIQIIQ8IQQII")
 THREAD_RECORD = struct.Struct("<IIQQIIII")
 
 # Of spans
@@ -108,7 +108,8 @@ class CgroupKey(NamedTuple):
 
 
 class Membership(NamedTuple):
-    """Why a process is followed; slots or 0, and bits of `exclude`. See struct membership."""
+    """Why a process is followed; slots or 0, and bits of `exclude`. See struct membership, whose
+    `sync` is the kernel's business."""
 
     own: int = 0
     tree: int = 0
@@ -119,6 +120,13 @@ class Membership(NamedTuple):
     tree_slot: int = 0
     slot: int = 0
     excluded: int = 0
+
+    def pack(self, sync: int) -> bytes:
+        return MEMBERSHIP.pack(*self, sync)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Membership:
+        return cls(*MEMBERSHIP.unpack(data)[:-1])
 
 
 class TreeSettings(NamedTuple):
@@ -142,7 +150,7 @@ class Process(NamedTuple):
     @classmethod
     def unpack_all(cls, data: bytes) -> list[Process]:
         return [
-            cls(ProcessKey(r[0], r[2]), ProcessKey(r[3], r[5]), Membership(*r[6:15]), r[15])
+            cls(ProcessKey(r[0], r[2]), ProcessKey(r[3], r[5]), Membership(*r[6:15]), r[16])
             for r in PROCESS_RECORD.iter_unpack(data)
         ]
 

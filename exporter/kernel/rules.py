@@ -137,6 +137,7 @@ def _pack_rules(rules: RuleSet, starts: Mapping[str, int]) -> bytes:
         *(rules.unasked.get(name, any_) for name in FIELD_NAMES),
         any_,
         sum(1 << bit for bit, rule in enumerate(rules.processes) if rule.alone),
+        sum({rule.excluded for rule in rules.processes}),
         *(rule.excluded for rule in processes),
         *(rule.slot for rule in processes),
         *(starts.get(name, 0) for name in FIELD_NAMES),

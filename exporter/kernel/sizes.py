@@ -32,7 +32,7 @@ EVENT_PAGES = 2048  # of the ring for spans: 8 MiB
 MAX_CGROUP_STEPS = 256  # hierarchies, and levels above a process in those with listed cgroups
 _PAGE = 4096
 _CALL_WORDS = 80  # a bit for each number of the five ABIs
-SCRATCH_BYTES = 8 * 7336  # struct texts, for each place that uses one
+SCRATCH_BYTES = 8 * 7344  # struct texts, for each place that uses one
 SPAN_SCRATCH_BYTES = (  # struct span_text and struct span_called
     records.SPAN_TEXT.size
     + records.SPAN_TEXT_BYTES

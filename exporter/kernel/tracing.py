@@ -47,7 +47,7 @@ class Tracing:
             if name not in ("doorbell", "events")
         }
         self._links: list[int] = []
-        self._unplaced = 0
+        self._unplaced = self._syncs = 0
         self._statistics = self._enable_statistics() if self_cost else None
         for index, word in enumerate(bcc_source.known_call_words()):
             self._maps["known_calls"].set(_U32.pack(index), _U64.pack(word))
@@ -120,24 +120,25 @@ class Tracing:
 
     def members(self) -> dict[ProcessKey, Membership]:
         return {
-            ProcessKey.unpack(key): Membership(*records.MEMBERSHIP.unpack(value))
+            ProcessKey.unpack(key): Membership.unpack(value)
             for key, value in self._maps["traced_tgids"].items()
         }
 
     def member(self, key: ProcessKey) -> Membership:
         value = self._maps["traced_tgids"].get(key.pack())
-        return Membership(*records.MEMBERSHIP.unpack(value)) if value else Membership()
+        return Membership.unpack(value) if value else Membership()
 
     def set_member(self, key: ProcessKey, member: Membership) -> bool:
+        packed = member.pack(self._syncs)
         try:
-            self._maps["traced_tgids"].set(key.pack(), records.MEMBERSHIP.pack(*member))
+            self._maps["traced_tgids"].set(key.pack(), packed)
         except OSError as error:
             if error.errno not in (errno.E2BIG, errno.ENOMEM):
                 raise
         else:
             return True
         try:
-            self._maps["waiting"].set(key.pack(), records.MEMBERSHIP.pack(*member))
+            self._maps["waiting"].set(key.pack(), packed)
         except OSError:  # no room to wait, either
             self.count_incomplete(1)
         return False
@@ -197,7 +198,8 @@ class Tracing:
         return self._control[_FOLDED_PROGRAMS]
 
     def keep_edges(self, on: bool) -> None:
-        self._control[_SYNCING] = int(on)
+        self._syncs += on
+        self._control[_SYNCING] = self._syncs if on else 0
         if not on:
             self._clear("edges")
 

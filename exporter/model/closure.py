@@ -42,12 +42,13 @@ def close_over(
     holds: Callable[[ProcessKey], int] = lambda key: 0,
     earlier: Mapping[ProcessKey, Membership] | None = None,
 ) -> dict[ProcessKey, Membership]:
-    """The membership of every living process, without its cgroup.
+    """The membership of every process that lives, or did when the sync began, without its cgroup.
 
     `edges` name the parent that a child had when it was born, which goes before the one it has
     now: that may have adopted it. `node` is the slot of `all`. `before` is who was followed when
-    the sync began. A process whose tree was not its parent's then had been adopted, and only the
-    kernel knew where it came from: it stays in that tree as long as `keeps` says it is in use.
+    the sync began; of those that have ended, descendants ask the kernel. A process whose tree was
+    not its parent's then had been adopted, and only the kernel knew where it came from: it stays in
+    that tree as long as `keeps` says it is in use.
     What a `match` or an `exclude` once held for stays in it in the same way: if that was known
     before, if the kernel decided so meanwhile, or if an `earlier` round of this sync did, whose
     process may have ended since. `holds` tells which of the ranking's rules hold for what a process
@@ -62,11 +63,23 @@ def close_over(
     nothing = Membership(node=node)
     found: dict[ProcessKey, Membership] = {}
 
+    def alive(key: ProcessKey) -> bool:
+        return key in listed and bool(listed[key].flags & PROCESS_ALIVE)
+
+    def tree_above(key: ProcessKey) -> int:
+        """That its parent was in. One that was about to end then is not known: ask above that."""
+        seen = {key}
+        at = parents.get(key)
+        while at is not None and at not in before and not alive(at) and at not in seen:
+            seen.add(at)
+            at = parents.get(at)
+        return before.get(at, nothing).tree if at is not None else 0
+
     def inherited(key: ProcessKey, from_parent: Membership) -> Membership:
         plain = from_parent._replace(own=0, cgroup=0, tree_slot=0, slot=0)
         was = before.get(key)
         if was and was.tree and keeps(was.tree):
-            adopted = was.tree != before.get(parents.get(key, key), Membership()).tree
+            adopted = was.tree != tree_above(key)
             plain = plain._replace(tree=was.tree) if adopted else plain
         now = listed[key].member if key in listed else None
         known = [member for member in (was, now, earlier.get(key)) if member]
@@ -77,7 +90,7 @@ def close_over(
         match = ranking.first(*matches, excluded=excluded) or ranking.first(*matches)
         return plain._replace(match=match, excluded=excluded)
 
-    for key in listed:
+    for key in (*listed, *before):
         path: list[ProcessKey] = []
         at: ProcessKey | None = key
         while at is not None and at not in found and at not in path[-1:]:
@@ -95,7 +108,5 @@ def close_over(
     for key in list(roots):  # one that the iterator does not show, but that has children
         found.setdefault(key, as_root(nothing, roots[key]))
     return {
-        key: member
-        for key, member in found.items()
-        if key in roots or (key in listed and listed[key].flags & PROCESS_ALIVE)
+        key: member for key, member in found.items() if key in roots or key in before or alive(key)
     }

@@ -89,7 +89,7 @@ class Sync:
         self._closed |= closed
         known = {process.key: process.member for process in processes}
         wrote = False
-        for key, member in closed.items():
+        for key, member in reversed(closed.items()):  # from the newest, which may live on
             now = known.get(key) or source.member(key)
             decided = wanted.ranking.decided(member._replace(cgroup=now.cgroup), now)
             if decided != now and source.set_member(key, decided):

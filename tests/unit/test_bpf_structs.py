@@ -62,7 +62,7 @@ STRUCTS: dict[str, tuple[struct.Struct, tuple[str, ...]]] = {
     "cgroup_key": (records.CGROUP_KEY, ("hierarchy", "reserved", "id")),
     "call_key": (records.CALL_KEY, ("slot", "code")),
     "error_key": (records.ERROR_KEY, ("id", "error")),
-    "membership": (records.MEMBERSHIP, records.Membership._fields),
+    "membership": (records.MEMBERSHIP, (*records.Membership._fields, "sync")),
     "slot_state": (records.SLOT_STATE, records.SlotState._fields),
     "tree": (records.TREE, records.TreeSettings._fields),
     "group_key": (records.GROUP_KEY, ("slot", "reserved", "hash")),
@@ -79,7 +79,8 @@ STRUCTS: dict[str, tuple[struct.Struct, tuple[str, ...]]] = {
         (
             "key.tgid", "key.reserved", "key.start_ns",
             "parent.tgid", "parent.reserved", "parent.start_ns",
-            *(f"member.{name}" for name in records.Membership._fields), "flags", "reserved",
+            *(f"member.{name}" for name in (*records.Membership._fields, "sync")),
+            "flags", "reserved",
         ),
     ),
     "thread_record": (
@@ -98,6 +99,7 @@ ARRAYS: dict[str, tuple[struct.Struct, tuple[str, ...]]] = {
             "unasked",
             "any",
             "alone",
+            "excludes",
             "excluded",
             "slot",
             "start",
@@ -301,7 +303,7 @@ def test_tuples_survive_packing() -> None:
     assert records.ProcessKey.unpack(key.pack()) == key
     member = records.Membership(1, 2, 3, 4, 5, 6, 7, top, 2**64 - 1)
     parent = records.ProcessKey(3, 5)
-    values: tuple[Any, ...] = (key.tgid, 0, key.start_ns, 3, 0, 5, *member, 7, 0)
+    values: tuple[Any, ...] = (key.tgid, 0, key.start_ns, 3, 0, 5, *member, 8, 7, 0)
     packed = records.PROCESS_RECORD.pack(*values)
     assert records.Process.unpack_all(packed * 2) == [records.Process(key, parent, member, 7)] * 2
     thread = records.Thread(top, 2**64 - 1, 11, 13, 17, 19, 23)

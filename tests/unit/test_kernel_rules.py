@@ -164,8 +164,8 @@ def test_the_generation_in_use_is_not_touched(tables: Tables) -> None:
     assert tables.uids() == {(first, 6): 1, (second, 6): 1, (second, 9): 1}
 
 
-#: Numbers of RULES: unasked (4), any, alone, excluded, slot, start (4), the two of cgroups, …
-RULES_EXCLUDED = 6
+#: Numbers of RULES: unasked (4), any, alone, excludes, excluded, slot, start (4), cgroups’ two, …
+RULES_EXCLUDED = 7
 RULES_SLOT = RULES_EXCLUDED + MAX_RULES
 RULES_START = RULES_SLOT + MAX_RULES
 RULES_CGROUPS = RULES_START + len(FIELD_NAMES) + 2
@@ -184,7 +184,7 @@ def test_each_rule_in_its_place(tables: Tables) -> None:
         )
     )
     found = tables.of(generation)
-    assert found[:RULES_EXCLUDED] == (0b101, 0b010, 0b111, 0b111, 0b111, 0b010)
+    assert found[:RULES_EXCLUDED] == (0b101, 0b010, 0b111, 0b111, 0b111, 0b010, 1 << 63)
     assert found[RULES_EXCLUDED:RULES_SLOT][:4] == (0, 0, 1 << 63, 0)
     assert found[RULES_SLOT:RULES_START][:4] == (7, 8, 0, 0)
     comm, exe, cmdline, user, cgroup, container = found[RULES_START:RULES_CGROUPS]
@@ -209,4 +209,4 @@ def test_what_does_not_fit(tables: Tables) -> None:
 def test_every_field_has_its_bit() -> None:
     """The order of fields is the kernel's."""
     assert FIELD_NAMES == ("comm", "exe", "cmdline", "user")
-    assert records.RULES.size == 8 * (4 + 2 + MAX_RULES) + 4 * (MAX_RULES + 6 + 3 * MAX_RULES)
+    assert records.RULES.size == 8 * (4 + 3 + MAX_RULES) + 4 * (MAX_RULES + 6 + 3 * MAX_RULES)

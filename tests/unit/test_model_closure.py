@@ -80,6 +80,44 @@ def test_an_edge_goes_before_the_parent_of_today() -> None:
     assert tree(close_over(listed, {key(9): key(2)}, roots), 9) == 7
 
 
+def test_an_adopted_one_stays_in_its_tree() -> None:
+    """Where a process was not in its parent's tree, only the kernel knew where it came from; also
+    if that parent, in no tree, has ended since."""
+    before = {key(2): Membership(tree=7), key(3): Membership(tree=7)}
+    for listed, edges in (
+        ([process(2), process(9), process(3, 9)], {}),
+        ([process(2), process(3)], {key(3): key(9), key(9): INIT}),
+    ):
+        found = close_over(
+            [*listed, first()], edges, {key(2): Root(7)}, before=before, keeps={7}.__contains__
+        )
+        assert tree(found, 3) == 7
+
+
+def test_a_parent_that_was_about_to_end_adopted_nobody() -> None:
+    """It was followed no more when the sync began: what is above it tells whose child this is."""
+    before = {key(2): Membership(tree=7), key(3): Membership(tree=7)}
+    for listed in (
+        [process(2), process(3, 5), process(5, 2, flags=0)],
+        [process(2), process(3, 2)],
+    ):
+        found = close_over(
+            listed, {key(3): key(5), key(5): key(2)}, {key(2): Root(8)}, before=before,
+            keeps={7, 8}.__contains__,
+        )  # fmt: skip
+        assert tree(found, 3) == 8
+
+
+def test_who_has_ended_since_is_decided_about() -> None:
+    """Its descendants may be too many, and too short-lived, to be listed: they ask what it is."""
+    before = {key(pid): Membership(tree=7) for pid in (2, 3, 4)}
+    edges = {key(3): key(2), key(4): key(3)}
+    found = close_over(
+        [process(2)], edges, {key(2): Root(8)}, before=before, keeps={7, 8}.__contains__
+    )
+    assert [tree(found, pid) for pid in (2, 3, 4)] == [8, 8, 8]
+
+
 def test_without_follow_forks() -> None:
     """The root alone; its children belong to the tree around it, or to none."""
     listed = [process(2), process(3, 2), process(4, 3), process(5, 4)]
