@@ -98,6 +98,38 @@ def test_a_name_that_stays(build: Build, idle: Exporter, pace: str) -> None:
         assert counted(running, tree, MATCH) == {"outer": 0, "inner": MADE}
 
 
+@paces
+def test_orphans_remain(build: Build, idle: Exporter, pace: str) -> None:
+    """Whoever has adopted them is a root from now on, and no ancestor of theirs."""
+    with workload(build("relay"), *pace.split(), "held") as tree:
+        (first,) = tree.expect("first")
+        tree.expect("held")
+        orphans = f"- {{name: outer, pid: {first}}}\n"
+        with following(idle, orphans) as running:
+            tree.go()
+            tree.expect("ready")
+            assert counted(running, tree, orphans + inner(tree)) == {"outer": MADE, "inner": 0}
+
+
+@paces
+def test_a_new_exclude(build: Build, idle: Exporter, pace: str) -> None:
+    with relay(build, pace) as tree, following(idle, OUTER) as running:
+        excludes = OUTER.replace("}", ", exclude: [{comm: short-lived}]}")
+        assert counted(running, tree, excludes) == {"outer": 0, "inner": 0}
+
+
+@paces
+def test_an_exclude_taken_off(build: Build, idle: Exporter, pace: str) -> None:
+    """Nobody remains excluded, also once another exclude has the bit of this one."""
+
+    def outer(name: str) -> str:
+        return f"- {{name: outer, pid: {os.getpid()}, exclude: [{{comm: {name}}}]}}\n"
+
+    with following(idle, outer("short-lived")) as running, relay(build, pace) as tree:
+        reconfigure(running, OUTER)
+        assert counted(running, tree, outer("nobody")) == {"outer": MADE, "inner": 0}
+
+
 @pytest.mark.alone
 @paces
 def test_the_machine_taken_off(build: Build, pace: str) -> None:

@@ -1,10 +1,11 @@
-/* relay PAUSE_US ORDER: a chain in which each process makes its successor and ends, forever. The
- * first one stays and adopts them. When told, the one that lives then makes 11 children, and each
+/* relay PAUSE_US ORDER [held]: a chain in which each process makes its successor and ends, forever.
+ * The first one stays and adopts them. When told, the one that lives then makes 11 children, and each
  * of them makes 1,009 calls. ORDER down: each successor gets a smaller number than its parent, so
- * that who reads the list of processes upwards has passed it already. */
+ * that who reads the list of processes upwards has passed it already. held: says who begins the chain,
+ * and begins it when told. */
 #include "tree.h"
 
-static int *told, *made, *steps;
+static int *begun, *told, *made, *steps;
 
 static void choose_lower_number(void)
 {
@@ -42,16 +43,24 @@ static void run(int pause_us, int down)
 
 int main(int argc, char **argv)
 {
-	check(argc == 3, "usage");
+	check(argc == 3 || argc == 4, "usage");
 	told = shared(4096);
 	made = told + 1;
 	steps = told + 2;
+	begun = told + 3;
 	signal(SIGCHLD, SIG_IGN);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	if (!fork_checked()) {
+	pid_t first = fork_checked();
+	if (!first) {
 		signal(SIGCHLD, SIG_DFL);
+		wait_until(begun, 1);
 		run(atoi(argv[1]), !strcmp(argv[2], "down"));
 	}
+	if (argc == 4) {
+		say("first", first);
+		wait_for_go("held");
+	}
+	add_one(begun);
 	wait_for_go("ready");
 	add_one(told);
 	wait_until(made, 1);
