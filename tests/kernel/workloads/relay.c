@@ -6,6 +6,7 @@
 #include "tree.h"
 
 static int *begun, *told, *made, *steps;
+static time_t deadline;
 
 static void choose_lower_number(void)
 {
@@ -24,6 +25,8 @@ static void run(int pause_us, int down)
 		__atomic_add_fetch(steps, 1, __ATOMIC_SEQ_CST);
 		if (__atomic_load_n(told, __ATOMIC_SEQ_CST))
 			break;
+		if (time(NULL) > deadline)
+			_exit(97);
 		if (pause_us)
 			usleep(pause_us);
 		if (down)
@@ -48,6 +51,7 @@ int main(int argc, char **argv)
 	made = told + 1;
 	steps = told + 2;
 	begun = told + 3;
+	deadline = time(NULL) + ABANDONED_S;
 	signal(SIGCHLD, SIG_IGN);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	pid_t first = fork_checked();
