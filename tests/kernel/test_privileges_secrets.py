@@ -50,6 +50,7 @@ def test_they_are_told_only_where_asked_for() -> None:
             started("quiet", ARGUMENT).communicate()
             started("told", ASKED_FOR).communicate()
             running.reload()
+            until(lambda: ended(server) >= 4, "all that was to be told of them is known")
             with started("quiet", ARGUMENT, "input()") as alive:  # while the pages are made
                 until(lambda: str(alive.pid).encode() in running.get("/api/v1/targets"), "it is in")
                 pages = [running.get(p) for p in ("/metrics", "/", "/api/v1/targets")]

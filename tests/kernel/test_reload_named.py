@@ -20,6 +20,7 @@ from tests.kernel.test_explain import called
 from tests.kernel.trees import is_up, reconfigure
 
 SUCCESSFUL = "proctree_exporter_config_last_reload_successful"
+HELD_BACK = "proctree_exporter_trees_held_back"
 LIFECYCLE = "--web.enable-lifecycle"
 ID = "4f797c539e6c745de61a93ca3ff892358ecbcaccd8414d5db545c38428142970"
 OTHER_ID = ID[::-1]
@@ -107,6 +108,8 @@ def test_targets_of_every_kind_lose_no_call_in_reloads(tmp_path: Path) -> None:
             with calling(callers) as made:
                 for turn in (1, 2, 4, 8, 15, 0):
                     reconfigure(running, config(turn))
+            # pods wait for their metadata, which nobody has
+            until(lambda: not running.scrape().value(HELD_BACK), "all trees are named")
             scrape = running.scrape()
             assert {kind: counted(scrape, kind) for kind in kinds} == made
             assert all(is_up(scrape, kind) for kind in kinds)
