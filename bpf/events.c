@@ -223,8 +223,10 @@ int on_call_span(u64 *ctx)
 	told->args[0] = read64(regs, OFF_ARGUMENT_0(told->code));
 	told->args[1] = read64(regs, OFF_ARGUMENT_1(told->code));
 	told->length = 0;
-	if (state->began_ns)
+	if (state->began_ns) {
+		told->event.time_ns = state->ended_ns;
 		tell_path(task, told);
+	}
 	u32 length = told->length;
 	if (length > SPAN_PATH_BYTES)
 		return 0;

@@ -113,6 +113,7 @@ static __always_inline void look_closer(void *ctx, struct task_state *state, u64
 	if (mark & MARK_CALLS && is_due(rule, began, ns, ret) && is_named(rule, state->code) &&
 	    takes_token(rule, began + ns)) {
 		state->began_ns = began;
+		state->ended_ns = began + ns;
 		tails.call(ctx, 0);
 	}
 }

@@ -52,7 +52,8 @@ struct task_state {
 	u32 cached_id[CACHED_CALLS];
 	u64 since_ns; /* when following began */
 	struct membership wanted; /* with LOST: what it would be if there were room */
-	u64 began_ns; /* of the call that is told of as a span */
+	u64 began_ns; /* of the call that is told of as a span, or 0 */
+	u64 ended_ns; /* as it was counted: the time when it is told of is later */
 };
 #define NEWBORN 1u /* made by fork: its first event is the return of its parent's call */
 #define UNSEEN 2u  /* followed since it runs, no event seen: it may be in a call */

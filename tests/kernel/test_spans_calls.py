@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.caller import caller
 from tests.harness import workload
 from tests.kernel.spans import ERROR, traced
 from tests.kernel.trees import until
@@ -105,6 +106,20 @@ def test_a_thread(story: Path) -> None:
     assert threads.pop(tree.pid) == 1
     assert list(threads.values()) == [5]
     assert {span.attributes["process.pid"] for span in spans} == {tree.pid}
+
+
+def test_a_span_is_as_long_as_was_counted() -> None:
+    """To the nanosecond: so that it is in the bucket which it is an exemplar of."""
+    asked = {"syscalls": ["getppid"], "max_per_second": 1_000_000}
+    with caller() as it, traced(target(it.pid, **asked)) as trace:
+        it.call(1009)
+        scrape = until(trace.running, lambda s: s.calls("it", "getppid") == 1009)
+        counted_s = scrape.value(
+            "proctree_syscall_duration_seconds_sum", target="it", syscall="getppid"
+        )
+        spans = trace.end()
+    assert len(spans) == 1009
+    assert sum(span.end_ns - span.start_ns for span in spans) == round(counted_s * 10**9)
 
 
 def test_a_storm_takes_as_many_tokens_as_there_are(build: Build) -> None:
