@@ -117,6 +117,9 @@ def exporter(
             if ready:
                 wait_ready(running)
             yield running
+        except BaseException:
+            print(f"exporter {process.pid}, status {process.poll()}, said:\n{running.log}")
+            raise
         finally:
             try:
                 if process.poll() is None:
