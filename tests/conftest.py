@@ -1,8 +1,8 @@
 """In CI nothing that matters is skipped: a test that did not run is a failure.
 
-Tests run one after the other; with PYTEST_ARGS="-n 2", as in CI, two at a time: while one waits for
-a compiler or a clock, the other goes on. What could see the other's processes is kept apart here:
-tests that follow by names, which others use as well, come one after the other; those that are
+Tests run one after the other; with PYTEST_ARGS="-n 2" two at a time, which is faster: one waits for
+a compiler or a clock while the other goes on. What could see the other's processes is kept apart
+here: tests that follow by names, which others use as well, come one after the other; those that are
 `alone` follow the whole machine, and wait until nobody else is at it.
 """
 
